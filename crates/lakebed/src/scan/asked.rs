@@ -1,4 +1,5 @@
-//! Conditions on `_metadata`: the file and the position of a row, and its id and version in a table that tracks rows.
+//! Predicates on `_metadata`: the file and the position of a row, and its row id and row commit
+//! version in a table with row tracking.
 
 use std::sync::Arc;
 
@@ -9,12 +10,12 @@ use lakebed_expr::{Filter, METADATA_COLUMN, Options, Predicate, metadata_field, 
 use super::row_column::RowColumnKind;
 use crate::{Error, Result, Snapshot};
 
-/// Parses a condition on the columns of a table and on `_metadata`.
+/// Parses a predicate on the columns of a table and on `_metadata`.
 pub(crate) fn parse_row_filter(schema: &StructType, text: &str, now_ms: i64) -> Result<Filter> {
     parse_filter(text, &scan_schema(schema, text)?, &Options { now_ms: Some(now_ms) })
 }
 
-/// The fields of `_metadata` that a condition names.
+/// Returns the fields of `_metadata` that a predicate names.
 pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Result<Vec<RowColumnKind>> {
     let columns = filter.columns();
     let asked = columns.iter().filter_map(|path| metadata_field(schema, path));
@@ -25,7 +26,7 @@ pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Resul
 }
 
 impl Snapshot {
-    /// The filter of a predicate on rows of this version.
+    /// Returns the parsed form of a predicate on rows of this version.
     pub(crate) fn filter_of(&self, predicate: &Predicate, now_ms: i64) -> Result<Arc<Filter>> {
         match predicate {
             Predicate::Text(text) => self.parse_row_filter(text, now_ms),
@@ -38,7 +39,7 @@ impl Snapshot {
         }
     }
 
-    /// Refuses a filter over columns that the table does not have in the same types.
+    /// Refuses a predicate if one of its columns is not in the table with the same type.
     fn check_bound(&self, filter: &Filter) -> Result<()> {
         let own = nullable(&scan_schema(self.schema(), filter.text())?);
         let type_in = |schema: &Schema, name: &str| schema.field_with_name(name).map(|field| field.data_type().clone()).ok();
@@ -54,7 +55,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Parses a condition on rows of this version: on their columns and on `_metadata`. A condition that cannot be decided is refused.
+    /// Parses a predicate on rows of this version: on their columns and on `_metadata`. A predicate
+    /// that lakebed cannot decide is refused.
     pub(crate) fn parse_row_filter(&self, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
         let filter = parse_row_filter(self.schema(), text, now_ms).map_err(|error| error.within(self.url()))?;
         self.refuse_untracked(&filter)?;
@@ -70,7 +72,8 @@ impl Snapshot {
         }
     }
 
-    /// Text of another collation is compared otherwise than by its bytes: a filter on it would lose rows.
+    /// Refuses predicates on columns with a collation. Such strings do not compare by their bytes,
+    /// so a predicate would lose rows.
     fn refuse_collations(&self, filter: &Filter) -> Result<()> {
         for path in filter.columns() {
             let field = path.first().and_then(|name| self.schema().field(name));
@@ -84,7 +87,7 @@ impl Snapshot {
     }
 }
 
-/// The error for a column of row tracking in a table that does not track rows.
+/// Returns the error for a row tracking column in a table without row tracking.
 pub(super) fn not_tracked(url: &str, name: &str, kind: RowColumnKind) -> Error {
     let what = kind.name();
     Error::invalid_input(format!(

@@ -1,11 +1,12 @@
-//! Files gathered into pieces of about equal size, in their order: large ones are cut, small ones lie together.
+//! Groups files into pieces of about equal size and keeps their order. Large files are cut, and
+//! small files are combined.
 
 use super::ScanFile;
 
-/// What opening a file costs, in bytes read: small files are not free.
+/// The cost of opening a file, in bytes read. Small files have a cost, too.
 const OPEN_COST_BYTES: u64 = 1 << 20;
 
-/// The files in pieces of at most about so many bytes each.
+/// Groups the files into pieces of about this many bytes at most.
 pub(crate) fn balanced(files: impl IntoIterator<Item = ScanFile>, target_task_size_bytes: u64) -> Vec<Vec<ScanFile>> {
     let target = target_task_size_bytes.max(1);
     let mut pieces = Vec::new();
@@ -26,13 +27,13 @@ pub(crate) fn balanced(files: impl IntoIterator<Item = ScanFile>, target_task_si
     pieces
 }
 
-/// The file, or parts of it that are of equal size and not above the target.
+/// Returns the file, or parts of it that have equal size and do not exceed the target.
 fn cut(file: ScanFile, target: u64) -> Vec<ScanFile> {
     let parts = file.size.div_ceil(target.max(OPEN_COST_BYTES));
     if parts < 2 {
         return vec![file];
     }
-    // The first byte of a part; in 128 bits, since the product may be large.
+    // The first byte of a part. The product is computed in 128 bits because it may be large.
     let start = |part: u64| (u128::from(file.size) * u128::from(part) / u128::from(parts)) as u64;
     (0..parts).map(|part| ScanFile { range: Some(start(part)..start(part + 1)), ..file.clone() }).collect()
 }
@@ -43,7 +44,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The pieces of files of these sizes in MiB, as `size` or `start..end` in MiB.
+    /// Compares the pieces of files of these sizes in MiB, written as `size` or `start..end` in
+    /// MiB.
     #[track_caller]
     fn check(sizes: &[u64], target: u64, expected: &[&[&str]]) {
         let files = sizes.iter().map(|size| ScanFile { size: size * MIB, ..ScanFile::default() });
@@ -61,7 +63,7 @@ mod tests {
         check(&[], 10, &[]);
         check(&[3, 3, 3, 3], 10, &[&["3", "3", "3"], &["3"]]);
         check(&[9, 2, 9], 10, &[&["9"], &["2"], &["9"]]);
-        // An empty file is not free.
+        // An empty file has a cost, too.
         check(&[0, 0, 0], 2, &[&["0", "0"], &["0"]]);
     }
 

@@ -1,4 +1,4 @@
-//! Counting rows with as little reading as the filter allows.
+//! Counts the rows of a scan and reads as little as the predicate allows.
 
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::log::files::FileBatch;
@@ -10,12 +10,13 @@ use super::listed::Listed;
 use super::plan::{Plan, PlanOptions, row_counts};
 use crate::{Error, Result, Snapshot};
 
-/// Footers read at a time, for files without a row count in the log.
+/// The number of footers that are read at a time, for files without a row count in the log.
 const CONCURRENCY: usize = 16;
 
 impl Scan {
-    /// How many rows the scan would give: from row counts in the log, from the footers of files that have none there, and only
-    /// if the filter asks for more than partition values, from data.
+    /// Returns how many rows the scan would return. The row counts come from the log. For files
+    /// without a row count in the log they come from the footers. Data is read only if the
+    /// predicate uses more than partition values.
     pub async fn count(&self) -> Result<u64> {
         if self.limit == Some(0) {
             return Ok(0);
@@ -42,7 +43,7 @@ async fn count_by_log(snapshot: &Snapshot, plan: &Plan) -> Result<u64> {
     counts.buffered(2).try_fold(0, |sum, count| async move { Ok(sum + count) }).await
 }
 
-/// Rows of the files less those that deletion vectors delete.
+/// Counts the rows of the files, without the rows that deletion vectors delete.
 async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
     let mut known = 0;
     let mut unknown = Vec::new();
@@ -61,7 +62,8 @@ async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
     Ok(known + read)
 }
 
-/// How many rows these files have for readers, if the log says it of each.
+/// Returns how many rows these files have without deleted rows, if the log gives the count of every
+/// file.
 pub(crate) fn known_rows(batch: &FileBatch) -> Result<Option<u64>> {
     let (counts, deleted) = (row_counts(batch)?, deleted_records(batch));
     let live = counts.iter().zip(deleted.values());

@@ -1,4 +1,4 @@
-//! What a scan would read, and why not less.
+//! Explains what a scan would read, and why it does not skip more files.
 
 use futures::TryStreamExt;
 use lakebed_expr::prune::{ConjunctCounts, SkippedBy};
@@ -7,42 +7,43 @@ use super::Scan;
 use super::plan::{Plan, PlanOptions};
 use crate::Result;
 
-/// What a scan would read. All counts are of files.
+/// What a scan would read. All counts are numbers of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The table's URL.
     pub table: String,
-    /// Its version.
+    /// The version of the table.
     pub version: u64,
-    /// Those that may hold rows.
+    /// The files that may hold rows of the scan.
     pub files: u64,
-    /// Their size.
+    /// The size of these files in bytes.
     pub size_bytes: u64,
-    /// Those that partition values ruled out.
+    /// The files that were skipped by partition values.
     pub skipped_by_partition: u64,
-    /// Those that statistics ruled out.
+    /// The files that were skipped by statistics.
     pub skipped_by_statistics: u64,
-    /// The filter as it was understood.
+    /// The predicate as it was parsed.
     pub filter: Option<String>,
-    /// The conditions that the filter joins by AND, in order.
+    /// The conjuncts of the predicate, in order.
     pub conjuncts: Vec<ExplainedConjunct>,
 }
 
-/// What one condition of a filter did. A file is skipped by the first that can: by partition values, then by statistics.
+/// The files that one conjunct of the predicate skipped. A file counts for the first conjunct that
+/// can skip it. Partition values are tried before statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedConjunct {
-    /// Its text.
+    /// The text of the conjunct.
     pub text: String,
-    /// Files that it ruled out by partition values.
+    /// The files that the conjunct skipped by partition values.
     pub skipped_by_partition: u64,
-    /// Files that it ruled out by statistics.
+    /// The files that the conjunct skipped by statistics.
     pub skipped_by_statistics: u64,
-    /// Why it did not rule out those that are left; None if none are.
+    /// Why the conjunct did not skip the remaining files; None if no files remain.
     pub reason: Option<String>,
 }
 
 impl Scan {
-    /// Plans the scan, reads no data, and tells what was found.
+    /// Plans the scan and returns what the plan found. No data is read.
     pub async fn explain(&self) -> Result<Explanation> {
         let scan = self.by_log().await?;
         let filter = scan.parsed_filter()?;
@@ -74,7 +75,7 @@ fn explained(text: &str, used: &SkippedBy, counts: ConjunctCounts, kept: u64) ->
     }
 }
 
-/// Why files are left.
+/// Returns why files remain.
 fn reason(used: &SkippedBy, undecided: u64, kept: u64) -> String {
     match used {
         SkippedBy::Nothing(reason) => reason.clone(),

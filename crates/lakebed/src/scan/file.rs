@@ -1,4 +1,4 @@
-//! A data file as a scan reads it, and which of its rows are meant.
+//! A data file as a scan reads it, and which of its rows belong to the scan.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,44 +12,46 @@ use lakebed_io::store::Store;
 use super::row_column::FileChange;
 use crate::{Error, Result};
 
-/// A data file with what the log says about it, and which of its rows are meant.
+/// A data file with what the log says about it, and which of its rows belong to the scan.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanFile {
-    /// As the log spells it.
+    /// The path, as the log spells it.
     pub path: String,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Only the row groups that have their middle in these bytes of the file, so that several tasks can share it; else all.
+    /// If set, only the row groups whose middle lies in this byte range are read, so that several
+    /// tasks can share the file. Otherwise all row groups are read.
     pub range: Option<Range<u64>>,
-    /// Text by physical column name.
+    /// The partition values as strings, by physical column name.
     pub partition_values: HashMap<String, Option<String>>,
     /// The deleted rows.
     pub deletion_vector: Option<FileRows>,
-    /// Only these rows, such as those that a commit deleted or restored; else all.
+    /// If set, only these rows are read, such as the rows that a commit deleted or restored.
+    /// Otherwise all rows are read.
     pub only: Option<FileRows>,
-    /// Rows with those that are deleted, if the log says it.
+    /// The number of rows including deleted ones, if the log gives it.
     pub num_records: Option<u64>,
-    /// The row id of the first row.
+    /// The row id of the file's first row.
     pub base_row_id: Option<i64>,
-    /// The commit version of rows without their own.
+    /// The commit version of rows that do not store their own.
     pub default_row_commit_version: Option<i64>,
-    /// Milliseconds since the epoch.
+    /// The modification time, in milliseconds since the epoch.
     pub modification_time: i64,
-    /// The change of the table that its rows are, in a query of changes.
+    /// The change of the table that the rows of this file describe, in a change data feed.
     pub change: Option<FileChange>,
 }
 
-/// Rows of a data file, by their positions.
+/// Rows of a data file, given by their positions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileRows {
-    /// The log names them.
+    /// The log names the rows in a deletion vector.
     Stored(DeletionVectorDescriptor),
-    /// This process found them.
+    /// This process found the rows and holds a bitmap of them.
     Known(Arc<DeletionVector>),
 }
 
 impl ScanFile {
-    /// The file that an action adds; `num_records` from its statistics.
+    /// Returns the file that an `add` action names. `num_records` comes from its statistics.
     pub fn new(add: Add, num_records: Option<u64>) -> Result<Self> {
         Ok(Self {
             size: u64::try_from(add.size)
@@ -65,7 +67,7 @@ impl ScanFile {
         })
     }
 
-    /// How many rows are meant, if the log says it.
+    /// Returns how many rows are read, if the log determines it.
     pub fn live_rows(&self) -> Result<Option<u64>> {
         let Some(physical) = self.num_records else { return Ok(None) };
         let deleted = self.deletion_vector.as_ref().map_or(0, FileRows::count);
@@ -92,7 +94,8 @@ impl ScanFile {
 }
 
 impl FileRows {
-    /// How many rows there are, as far as the log is right about it.
+    /// Returns the number of rows. For a stored deletion vector it is the number that the log
+    /// claims.
     pub fn count(&self) -> i64 {
         match self {
             Self::Stored(descriptor) => descriptor.cardinality,
@@ -100,7 +103,7 @@ impl FileRows {
         }
     }
 
-    /// The positions. They are read if the log names them.
+    /// Returns the positions. A deletion vector that the log names is read from the store.
     pub(crate) async fn read(&self, store: &Store) -> Result<Arc<DeletionVector>> {
         match self {
             Self::Stored(descriptor) => read_deletion_vector(store, descriptor).await.map(Arc::new),
@@ -108,7 +111,7 @@ impl FileRows {
         }
     }
 
-    /// The rows as another process can read them.
+    /// Returns the rows in a form that another process can read.
     pub(super) fn into_descriptor(self) -> Result<DeletionVectorDescriptor> {
         match self {
             Self::Stored(descriptor) => Ok(descriptor),

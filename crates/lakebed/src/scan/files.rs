@@ -1,4 +1,4 @@
-//! The files of a scan as a table of their own.
+//! Lists the files of a scan as record batches. Begin with [`Scan::files`].
 
 use std::sync::Arc;
 
@@ -20,14 +20,18 @@ use super::plan::{Plan, PlanOptions, row_counts};
 use crate::{Error, RecordBatchStream, Result};
 
 impl Scan {
-    /// The files that may hold rows of the scan: `path` as the log spells it, `partition` with a typed field per partition column,
-    /// `size_bytes`, `modification_time`, `num_records` (deleted ones included) and `deleted_records`; the last two null where the log does not say.
+    /// Returns the files that may hold rows of the scan, one file per row. The columns are `path`
+    /// as the log spells it, `partition` with a typed field per partition column, `size_bytes`,
+    /// `modification_time`, `num_records` (including deleted rows) and `deleted_records`. The last
+    /// two are null where the log does not say.
     pub async fn files(&self) -> Result<RecordBatchStream> {
         self.list(false).await
     }
 
-    /// The same with `complete_bounds`: whether the upper bounds in a file's footer are known to hold for NaN, so that engines may skip row
-    /// groups by bounds of floating-point columns. The log tells, or the footers where that are few.
+    /// Returns the columns of [`files`](Self::files) and a column `complete_bounds`. It says
+    /// whether the upper bounds in a file's footer are known to hold for NaN, so that engines may
+    /// skip row groups by bounds of floating-point columns. The answer comes from the log. If few
+    /// files remain unknown, their footers are read.
     pub async fn files_with_complete_bounds(&self) -> Result<RecordBatchStream> {
         self.list(true).await
     }
@@ -53,7 +57,7 @@ impl Scan {
 
 struct Listing {
     schema: SchemaRef,
-    /// Physical name and type of each partition column.
+    /// The physical name and the type of each partition column.
     partitions: Vec<(String, PrimitiveType)>,
     partition_fields: Fields,
 }
@@ -109,7 +113,8 @@ impl Listing {
     }
 }
 
-/// How many rows each file's deletion vector deletes; 0 without one.
+/// Returns how many rows the deletion vector of each file deletes. The count is 0 for a file
+/// without a deletion vector.
 pub(crate) fn deleted_records(batch: &FileBatch) -> Int64Array {
     let vectors = batch.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
     let cardinality = vectors.and_then(|vectors| vectors.column_by_name("cardinality")?.as_primitive_opt::<Int64Type>());

@@ -1,6 +1,7 @@
-//! Reading a snapshot. A [`Scan`] says what to read, `plan` chooses the files, and `read` reads them.
+//! Reads a snapshot. A [`Scan`] says what to read, `plan` chooses the files, and `read` reads them.
 //!
-//! Inside a process, a [`ScanSpec`] and files are what is read. A [`ScanTask`] is the same for another process, as bytes.
+//! Within a process, a [`ScanSpec`] and a list of files describe what is read. A [`ScanTask`] is
+//! both of them as bytes for another process.
 
 mod row_column;
 mod file;
@@ -32,7 +33,8 @@ pub use row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 pub use spec::ScanSpec;
 pub use task::{ScanTask, read_task, read_task_at};
 
-/// What to read of a snapshot. Nothing is read before one of the methods that end it.
+/// A description of the rows to read from a snapshot. Nothing is read until a method such as
+/// [`stream`](Self::stream) or [`count`](Self::count) runs the scan.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -52,12 +54,12 @@ pub struct Scan {
     filter: Option<Predicate>,
     limit: Option<u64>,
     row_columns: Vec<RowColumn>,
-    /// What `current_timestamp` means in the filter.
+    /// The value of `current_timestamp` in the predicate, in milliseconds since the epoch.
     now_ms: i64,
 }
 
 impl Snapshot {
-    /// A scan of all rows and columns.
+    /// Returns a scan of all rows and columns.
     pub fn scan(&self) -> Scan {
         Scan {
             snapshot: self.clone(),
@@ -71,59 +73,63 @@ impl Snapshot {
 }
 
 impl Scan {
-    /// Only these columns, in this order; `a.b` is a field of a struct. `_metadata.row_id`, `_metadata.row_commit_version`, `_metadata.file_path`,
-    /// `_metadata.file_size` and `_metadata.row_index` tell about rows, unless the table has a column `_metadata`.
+    /// Selects these columns, in this order. `a.b` is a field of a struct. The columns
+    /// `_metadata.row_id`, `_metadata.row_commit_version`, `_metadata.file_path`,
+    /// `_metadata.file_size` and `_metadata.row_index` describe rows, unless the table has a column
+    /// `_metadata`.
     #[must_use]
     pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Only the rows for which this Spark SQL expression is true. It may ask for what [`select`](Self::select) can tell about rows:
-    /// `_metadata.row_id = 5`.
+    /// Selects the rows for which this Spark SQL expression is true. The expression may use the
+    /// `_metadata` columns that [`select`](Self::select) accepts, as in `_metadata.row_id = 5`.
     #[must_use]
     pub fn filter(mut self, predicate: impl Into<Predicate>) -> Self {
         self.filter = Some(predicate.into());
         self
     }
 
-    /// At most so many rows.
+    /// Limits the scan to this number of rows.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.limit = Some(rows);
         self
     }
 
-    /// Columns about rows, behind the others: where each row is, and, in a table that tracks rows, who it is.
+    /// Adds columns about rows behind the other columns. They say where each row is. In a table
+    /// with row tracking, they also give its row id and row commit version.
     #[must_use]
     pub fn row_columns(mut self, columns: impl IntoIterator<Item = RowColumn>) -> Self {
         self.row_columns = columns.into_iter().collect();
         self
     }
 
-    /// The same with more columns about rows.
+    /// Adds more columns about rows to those that the scan already has.
     pub(crate) fn more_row_columns(mut self, columns: impl IntoIterator<Item = RowColumn>) -> Self {
         self.row_columns.extend(columns);
         self
     }
 
-    /// The snapshot that is read.
+    /// Returns the snapshot that is read.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The same of the version as the log tells it, should a checksum have told otherwise.
+    /// Returns the same scan over the snapshot as the log describes it. This differs from the
+    /// current snapshot only if a checksum contradicted the log.
     async fn by_log(&self) -> Result<Self> {
         Ok(Self { snapshot: self.snapshot.by_log().await?, ..self.clone() })
     }
 
-    /// The schema of what it gives.
+    /// Returns the schema of the rows that the scan returns.
     pub fn schema(&self) -> Result<SchemaRef> {
         self.check_row_columns()?;
         self.spec().output_schema()
     }
 
-    /// Row columns that would say nothing.
+    /// Refuses columns about rows that a scan of this table has no values for.
     fn check_row_columns(&self) -> Result<()> {
         let (url, properties) = (self.snapshot.url(), self.snapshot.properties());
         for column in self.spec().output_columns()? {
@@ -146,7 +152,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The filter as a tree.
+    /// Parses the predicate.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
         self.filter.as_ref().map(|predicate| self.snapshot.filter_of(predicate, self.now_ms)).transpose()
     }

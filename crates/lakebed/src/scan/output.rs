@@ -1,7 +1,8 @@
-//! The columns that come out of a scan, in their order: those of the table, and those about rows.
+//! The output columns of a scan and their order: columns of the table, and columns about rows.
 //!
-//! Columns about rows stand behind the others under names of the caller's, or among them where a path names them as Spark does:
-//! `_metadata.row_id`. A table that has a column `_metadata` keeps that name for it.
+//! Columns about rows come last if the caller gives them names of its own. They come among the
+//! other columns if a path names them as Spark does: `_metadata.row_id`. If the table itself has a
+//! column `_metadata`, the name means that column.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,7 @@ use super::spec::ScanSpec;
 use crate::scan::read::columns::Columns;
 use crate::{Error, Result};
 
-/// What can follow.
+/// The columns about rows that a path below `_metadata` can name.
 const NAMED: [RowColumnKind; 5] = [
     RowColumnKind::FilePath,
     RowColumnKind::FileSize,
@@ -28,7 +29,7 @@ const NAMED: [RowColumnKind; 5] = [
 /// A column of the output.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OutputColumn {
-    /// A column of the table, or the part of it that is asked for.
+    /// A column of the table, or the selected part of it.
     OfTable(StructField),
     /// A column about rows.
     OfRows(RowColumn),
@@ -44,13 +45,13 @@ impl OutputColumn {
 }
 
 impl ScanSpec {
-    /// The columns that come out, in order.
+    /// Returns the output columns in order.
     pub(crate) fn output_columns(&self) -> Result<Vec<OutputColumn>> {
         let mut of_table = self.columns.as_ref().map(|paths| Vec::with_capacity(paths.len()));
         let mut named = Vec::new();
         for path in self.columns.iter().flatten() {
             match self.row_column(path)? {
-                // Behind the columns that are named before it.
+                // The column comes behind the columns that are named before it.
                 Some(column) => named.push((Columns::select(&self.schema, of_table.as_deref())?.schema().fields.len(), column)),
                 None => of_table.get_or_insert_default().push(path.clone()),
             }
@@ -68,7 +69,7 @@ impl ScanSpec {
         }
     }
 
-    /// The schema of what reading it gives.
+    /// Returns the schema of the rows that are read.
     pub fn output_schema(&self) -> Result<SchemaRef> {
         let columns = self.output_columns()?;
         let of_table = columns.iter().filter_map(|column| match column {
@@ -89,7 +90,7 @@ impl ScanSpec {
         Ok(Schema::new(fields.collect::<Vec<_>>()).into())
     }
 
-    /// The column about rows that a path names, if it names one.
+    /// Returns the column about rows that a path names, if it names one.
     fn row_column(&self, path: &str) -> Result<Option<RowColumn>> {
         let of_rows = path.split_once('.').filter(|(first, _)| first.eq_ignore_ascii_case(METADATA_COLUMN));
         let Some((_, name)) = of_rows else { return Ok(None) };

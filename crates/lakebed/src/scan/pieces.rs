@@ -1,4 +1,5 @@
-//! From planned files to tasks: read one after the other here, or cut for other processes.
+//! Turns planned files into tasks. This process reads them one after the other, or the scan is cut
+//! into tasks for other processes.
 
 use std::collections::HashSet;
 
@@ -16,16 +17,17 @@ use super::{Scan, ScanTask};
 use crate::runtime::stream::{RecordBatchStream, produce};
 use crate::{Error, Result};
 
-/// Files that are planned before reading begins: enough to keep all cores busy, few enough to hold.
+/// The number of files that are planned before reading begins. It keeps all cores busy, and so many
+/// files fit in memory.
 const FILES_AT_ONCE: usize = 4096;
 
 impl Scan {
-    /// The rows, in the order of the log's files.
+    /// Returns the rows, in the order of the files in the log.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
         let scan = self.by_log().await?;
         let (schema, filter) = (scan.schema()?, scan.parsed_filter()?);
         let mut files = Plan::new(&scan.snapshot, filter.as_deref(), PlanOptions::default())?.files();
-        // The spec has the tree, so that the text is not parsed again.
+        // The spec holds the parsed predicate, so the text is not parsed again.
         let scan = Self { filter: filter.map(Predicate::from), ..scan };
         let mut spec = scan.spec();
         let batches = produce(2, |sender| async move {
@@ -58,13 +60,15 @@ impl Scan {
         Ok(RecordBatchStream::new(schema, batches))
     }
 
-    /// The scan cut into tasks of about this many bytes of files, in the order of the log's files; files that are larger are cut, too. A limit
-    /// holds for each task.
+    /// Cuts the scan into tasks of about this many bytes of files, in the order of the files in the
+    /// log. A file that is larger is cut into several tasks. A limit applies to each task
+    /// separately.
     pub async fn tasks(&self, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         self.by_log().await?.cut(None, target_task_size_bytes).await
     }
 
-    /// As [`Self::tasks`], of these files alone, by their paths in the log.
+    /// Cuts the scan as [`Self::tasks`] does, but reads only these files. The files are given by
+    /// their paths in the log.
     pub async fn tasks_of(&self, paths: &HashSet<String>, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         self.by_log().await?.cut(Some(paths), target_task_size_bytes).await
     }
@@ -76,7 +80,8 @@ impl Scan {
         Ok(balanced(files, target_task_size_bytes).into_iter().map(task).collect())
     }
 
-    /// Of these files the rows that deletion vectors delete, in place of those that they leave: a task for each that has one.
+    /// Returns tasks that read the deleted rows of these files instead of the remaining rows. There
+    /// is one task for each file that has a deletion vector.
     pub async fn deleted_tasks(&self, paths: &HashSet<String>) -> Result<Vec<ScanTask>> {
         let scan = self.by_log().await?;
         let spec = scan.spec();
@@ -87,7 +92,8 @@ impl Scan {
         Ok(scan.scan_files(Some(paths)).await?.into_iter().filter_map(deleted).collect())
     }
 
-    /// The files that the filter does not rule out, or those of them that are wanted.
+    /// Returns the files that the predicate does not rule out. If `wanted` is given, only those
+    /// among them are returned.
     async fn scan_files(&self, wanted: Option<&HashSet<String>>) -> Result<Vec<ScanFile>> {
         self.check_row_columns()?;
         let mut batches = self.plan(PlanOptions::default())?.files();
@@ -107,7 +113,7 @@ impl Scan {
         Plan::new(&self.snapshot, self.parsed_filter()?.as_deref(), options)
     }
 
-    /// How the files of this scan are read.
+    /// Returns how the files of this scan are read.
     pub(crate) fn spec(&self) -> ScanSpec {
         let snapshot = &self.snapshot;
         ScanSpec {
@@ -132,7 +138,7 @@ impl Scan {
 }
 
 impl ScanFile {
-    /// The files of a batch, with their values of these partition columns.
+    /// Returns the files of a batch, with their values of these partition columns.
     pub(crate) fn of_batch(batch: &FileBatch, partitions: &[String]) -> Result<Vec<Self>> {
         let paths = batch.paths()?;
         let (sizes, times) = (batch.longs(column::SIZE)?, batch.longs(column::MODIFICATION_TIME)?);

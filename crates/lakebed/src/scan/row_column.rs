@@ -1,26 +1,28 @@
-//! Columns that tell something about rows: where they are, who they are, which change of the table they belong to.
+//! Columns that describe rows: their position, their identity, and the change of the table that
+//! they belong to.
 
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 
-/// A column about rows, under a name of the caller's.
+/// A column about rows, under a name that the caller chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowColumn {
-    /// What it holds.
+    /// The content of the column.
     pub kind: RowColumnKind,
-    /// Its name in the output.
+    /// The name of the column in the output.
     pub name: String,
 }
 
-/// What can be said about a row.
+/// The content of a column about rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowColumnKind {
-    /// The file's path as the log spells it.
+    /// The path of the file, as the log spells it.
     FilePath,
-    /// The file's size in bytes.
+    /// The size of the file in bytes.
     FileSize,
-    /// The file's place among those of the task, counted from 0: shorter than its path.
+    /// The index of the file among the files of the task, counted from 0. It is shorter than the
+    /// path.
     FileIndex,
-    /// The row's position in its file, counted from 0, deleted rows included.
+    /// The position of the row in its file, counted from 0, including deleted rows.
     RowIndex,
     /// The stable row id. PROTOCOL "Row Tracking".
     RowId,
@@ -30,34 +32,35 @@ pub enum RowColumnKind {
     ChangeType,
     /// The version that made the change.
     CommitVersion,
-    /// When that version was made.
+    /// The timestamp of that version.
     CommitTimestamp,
 }
 
-/// The change of the table that the rows of a file are.
+/// The change of the table that the rows of a file describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileChange {
     /// What happened to the rows.
     pub change_type: ChangeType,
     /// The version that made the change.
     pub version: u64,
-    /// When that version was made, in milliseconds since the epoch.
+    /// The timestamp of that version, in milliseconds since the epoch.
     pub timestamp_ms: i64,
 }
 
 /// What happened to the rows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeType {
-    /// All were inserted.
+    /// All rows were inserted.
     Insert,
-    /// All were deleted.
+    /// All rows were deleted.
     Delete,
-    /// Each row says it itself, in the column [`CHANGE_TYPE_COLUMN`](Self::CHANGE_TYPE_COLUMN).
+    /// Each row stores its own change type in the column
+    /// [`CHANGE_TYPE_COLUMN`](Self::CHANGE_TYPE_COLUMN).
     InFile,
 }
 
 impl RowColumn {
-    /// A column of this kind.
+    /// Returns a column of this kind.
     pub fn new(kind: RowColumnKind, name: impl Into<String>) -> Self {
         Self { kind, name: name.into() }
     }
@@ -76,7 +79,7 @@ impl RowColumnKind {
         Self::CommitTimestamp,
     ];
 
-    /// Its name in tasks and options.
+    /// Returns the name of the kind in tasks and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::FilePath => "file_path",
@@ -91,12 +94,12 @@ impl RowColumnKind {
         }
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The type of the column.
+    /// Returns the type of the column.
     pub fn arrow_type(self) -> ArrowType {
         match self {
             Self::FilePath | Self::ChangeType => ArrowType::Utf8,
@@ -107,29 +110,31 @@ impl RowColumnKind {
         }
     }
 
-    /// Files from before row tracking have neither ids nor versions.
+    /// Returns whether the column may be null. Files written before row tracking have neither row
+    /// ids nor versions.
     pub(super) fn is_nullable(self) -> bool {
         matches!(self, Self::RowId | Self::RowCommitVersion)
     }
 
-    /// Whether it is known only of files that are changes.
+    /// Returns whether only files of a change data feed have this column.
     pub(crate) fn is_of_change(self) -> bool {
         matches!(self, Self::ChangeType | Self::CommitVersion | Self::CommitTimestamp)
     }
 
-    /// Whether it is known only in tables that track rows.
+    /// Returns whether only tables with row tracking have this column.
     pub(crate) fn is_of_row_tracking(self) -> bool {
         matches!(self, Self::RowId | Self::RowCommitVersion)
     }
 }
 
 impl ChangeType {
-    /// The column of a file of changed rows that says what happened to each.
+    /// The column of a change data file that stores the change type of each row.
     pub const CHANGE_TYPE_COLUMN: &str = "_change_type";
 
     const ALL: [Self; 3] = [Self::Insert, Self::Delete, Self::InFile];
 
-    /// Its name in tasks; of those that hold for all rows also the text of the column.
+    /// Returns the name in tasks. For a type that all rows of a file share, it is also the value of
+    /// the column.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",

@@ -1,4 +1,4 @@
-//! What a scan makes of data files: everything but the files.
+//! How the rows of data files become rows of a scan. A [`ScanSpec`] holds everything but the files.
 
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::MappingMode;
@@ -6,29 +6,33 @@ use lakebed_core::schema::mapping::MappingMode;
 use super::row_column::RowColumn;
 use lakebed_expr::Predicate;
 
-/// How the rows of data files become rows of a scan. All files of a scan share it.
+/// How the rows of data files become rows of a scan. All files of a scan share one spec.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanSpec {
-    /// The table's URL, without secrets.
+    /// The URL of the table, without secrets.
     pub table_url: String,
-    /// The table's logical schema, with the metadata of its fields.
+    /// The logical schema of the table, with the metadata of its fields.
     pub schema: StructType,
-    /// Logical names.
+    /// The logical names of the partition columns.
     pub partition_columns: Vec<String>,
-    /// How columns of data files are found.
+    /// How columns are found in data files.
     pub mapping_mode: MappingMode,
-    /// Logical column paths (`a`, `a.b`) in the order of the output, and such as `_metadata.row_id` for columns about rows; None is all columns.
+    /// The output columns in order, as logical column paths (`a`, `a.b`). Paths such as
+    /// `_metadata.row_id` name columns about rows. None selects all columns.
     pub columns: Option<Vec<String>>,
-    /// Only rows for which this predicate over logical columns is true.
+    /// Only rows for which this predicate over logical columns is true are returned.
     pub filter: Option<Predicate>,
-    /// What `current_timestamp` means in the filter, in milliseconds, so that all tasks of a scan agree.
+    /// The value of `current_timestamp` in the predicate, in milliseconds. All tasks of a scan use
+    /// the same value.
     pub now_ms: i64,
-    /// Rows at most, over all files.
+    /// The greatest number of rows, over all files.
     pub limit: Option<u64>,
-    /// Columns about rows rather than of the table, behind the others.
+    /// Columns about rows, behind the columns of the table.
     pub row_columns: Vec<RowColumn>,
-    /// Where files keep row ids that moved with their rows: the name that the table property gives.
+    /// The column of data files that stores the ids of rows that moved. A table property gives its
+    /// name.
     pub materialized_row_id: Option<String>,
-    /// The same of row commit versions.
+    /// The column of data files that stores the commit versions of rows that moved. A table
+    /// property gives its name.
     pub materialized_row_commit_version: Option<String>,
 }

@@ -1,7 +1,8 @@
-//! A part of a scan that can cross processes: how to read, and which files.
+//! A part of a scan as bytes for another process: how to read, and which files to read.
 //!
-//! [`ScanTask::to_bytes`] and [`ScanTask::from_bytes`] are each other's inverse. The bytes hold no secrets: whoever reads the task finds
-//! credentials by itself. They are input like any other, so `from_bytes` believes nothing.
+//! [`ScanTask::to_bytes`] and [`ScanTask::from_bytes`] are inverse to each other. The bytes hold no
+//! secrets. The process that reads the task must find credentials itself. The bytes are untrusted
+//! input, so `from_bytes` checks all of them.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ pub struct ScanTask {
 }
 
 impl ScanTask {
-    /// What the bytes of a stranger could get wrong.
+    /// Checks everything that can be wrong in bytes from an unknown source.
     pub(super) fn check(&self) -> Result<()> {
         crate::wire::check_root(&self.spec.table_url)?;
         for column in &self.spec.partition_columns {
@@ -45,14 +46,15 @@ impl ScanTask {
     }
 }
 
-/// The rows of a task, in the order of its files. Must be called within a Tokio runtime.
+/// Returns the rows of a task, in the order of its files. It must be called within a Tokio runtime.
 ///
-/// Reading starts when the stream is made and runs ahead of the reader as far as memory allows. Dropping the stream stops it.
+/// Reading starts when the stream is created. It runs ahead of the consumer as far as memory
+/// allows. Dropping the stream stops it.
 pub async fn read_task(store: &Store, task: ScanTask) -> Result<RecordBatchStream> {
     read_files(store, &task.spec, task.files, ReadOptions::default())
 }
 
-/// Reads a task in a process that has nothing but the task and a way to the store.
+/// Reads a task in a process that has only the task and the options to open the store.
 pub async fn read_task_at(task: ScanTask, options: StoreOptions) -> Result<RecordBatchStream> {
     let store = Store::open(&task.spec.table_url, options)?;
     read_task(&store, task).await

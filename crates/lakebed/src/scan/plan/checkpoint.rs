@@ -1,4 +1,5 @@
-//! The rows of a checkpoint: the columns of the filter first, for every file; then the others, for the files that it leaves.
+//! Reads the files of a checkpoint. The columns that the predicate needs are decoded for every
+//! file. The other columns are decoded only for the files that remain.
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ use super::stop::Stop;
 use crate::metrics::PlanMetrics;
 use crate::{Result, Snapshot};
 
-/// The files of a checkpoint in batches. Opening all its parts first shows what is missing or torn before anything is sent.
+/// Returns the files of a checkpoint in batches. All parts are opened first, so that a missing or
+/// torn part is found before anything is sent.
 pub(super) async fn rows(
     plan: &Plan,
     snapshot: &Snapshot,
@@ -41,7 +43,7 @@ pub(super) async fn rows(
         }
     }
     let (plan, cores) = (plan.clone(), Cores::new());
-    // Each part that is begun decodes some of its rows ahead.
+    // Each part that is started decodes some of its rows ahead.
     let begun_at_once = cores.count();
     let parts = stream::iter(content.parts).map(move |part| {
         let begun = part.read(read_options(&plan, &part), &cores);
@@ -52,7 +54,7 @@ pub(super) async fn rows(
 }
 
 impl Plan {
-    /// A batch that did not come through a Parquet reader, brought to the state of those that did.
+    /// Prunes a batch that did not come through a Parquet reader in the same way as one that did.
     fn early(&self, batch: FileBatch) -> Result<FileBatch> {
         let Some(pruner) = self.pruner.as_ref().filter(|_| self.prunes_late()) else { return Ok(batch) };
         let batch = batch.filter(&keep_candidates(pruner, &batch, &self.metrics)?)?;
@@ -64,7 +66,8 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     let schema = part.metadata().file_metadata().schema_descr_ptr();
     let stats = StatSource::of(part);
     let mut wanted = output_columns(plan, part, stats);
-    // Once more after the footers were asked, or for the first time.
+    // The pruner runs again after footers were read. Without late pruning, it runs on the rows for
+    // the first time.
     if let Some(pruner) = plan.pruner.as_ref().filter(|pruner| !plan.prunes_late() || pruner.questions().len() > 0) {
         wanted.extend(partition_columns(pruner, &schema));
         wanted.extend(statistics_of(pruner, &schema, stats));
@@ -82,7 +85,9 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     }
 }
 
-/// Partition values first, statistics for what they leave; of these the typed ones first, which leave little of the texts to read.
+/// Returns a filter with several stages. The first stage prunes by partition values, and the later
+/// stages prune the remaining files by statistics. Typed statistics come first because they leave
+/// few files whose JSON statistics must be read.
 fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, stats: StatSource, metrics: &Arc<PlanMetrics>) -> RowFilter {
     let mut stages: Vec<Box<dyn ArrowPredicate>> = Vec::new();
     let by_partition = partition_columns(pruner, schema);
@@ -113,7 +118,7 @@ fn stage(
             if present.true_count() == present.len() {
                 return keep(&pruner, &files, &metrics);
             }
-            // Rows of other actions count neither as kept nor as skipped.
+            // Rows with other actions count neither as kept nor as skipped.
             let kept = keep(&pruner, &files.filter(&present)?, &metrics)?;
             let mut kept = kept.values().iter();
             Ok(present.values().iter().map(|present| Some(present && kept.next().unwrap_or(false))).collect())
@@ -122,14 +127,14 @@ fn stage(
     }))
 }
 
-/// Ways from the root to what is wanted; what stands below belongs to it.
+/// Paths from the root of the schema. A path includes everything below it.
 type Columns = Vec<Vec<String>>;
 
 fn add_column(names: &[&str]) -> Vec<String> {
     std::iter::once("add").chain(names.iter().copied()).map(str::to_owned).collect()
 }
 
-/// What is read of a file that is kept.
+/// Returns the columns that are read of a file that is kept.
 fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns {
     let schema = part.metadata().file_metadata().schema_descr();
     let mut names = vec![
@@ -148,7 +153,7 @@ fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns
     }
     if plan.options.whole_actions {
         names.extend([column::TAGS, column::CLUSTERING_PROVIDER, column::STATS]);
-        // Whoever wrote both made the struct out of the text.
+        // A writer that wrote both made the struct from the JSON.
         if !has_all_texts(part) {
             names.push(column::STATS_PARSED);
         }
@@ -160,7 +165,8 @@ fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns
     wanted
 }
 
-/// The typed values where the checkpoint has them, else the map of texts.
+/// Returns the columns with partition values. Typed values are used where the checkpoint has them,
+/// otherwise the map of strings.
 fn partition_columns(pruner: &Pruner, schema: &SchemaDescriptor) -> Columns {
     let mut wanted: Columns = Vec::new();
     for partition in pruner.partition_columns() {
@@ -176,24 +182,27 @@ fn partition_columns(pruner: &Pruner, schema: &SchemaDescriptor) -> Columns {
     wanted
 }
 
-/// The tags, if a filter asks whether statistics are complete.
+/// Returns the column with the tags, if the predicate needs to know whether statistics are
+/// complete.
 fn tags(pruner: &Pruner) -> Option<Vec<String>> {
     (pruner.questions().len() > 0).then(|| add_column(&[column::TAGS]))
 }
 
-/// Where the statistics of a checkpoint's files are.
+/// The place of the statistics in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum StatSource {
-    /// In a struct, or else in JSON.
+    /// The statistics are in a struct, or otherwise in JSON.
     One,
-    /// In a struct, but for some files in JSON alone.
+    /// The statistics are in a struct, but for some files only in JSON.
     Both,
 }
 
 impl StatSource {
-    /// Told by the row counts that are null: more of them in the struct than there are rows without a file. JSON is much the larger, so
-    /// it is read only if that is so, though such files may have no statistics at all. It is not read for columns that the struct lacks:
-    /// writers make the struct out of the JSON.
+    /// Decides by the number of row counts that are null: if the struct has more of them than there
+    /// are rows without a file, some statistics may be in JSON only. The JSON is much larger than
+    /// the struct, so it is read only in this case, although such files may have no statistics at
+    /// all. It is not read for columns that the struct lacks, because writers make the struct from
+    /// the JSON.
     fn of(part: &ParquetFile) -> Self {
         match (null_count(part, &[column::STATS_PARSED, "numRecords"]), null_count(part, &[column::PATH])) {
             (Some(of_struct), Some(of_path)) if of_struct > of_path => Self::Both,
@@ -202,13 +211,13 @@ impl StatSource {
     }
 }
 
-/// Whether all files are known to have their statistics as JSON.
+/// Returns whether all files are known to have their statistics as JSON.
 fn has_all_texts(part: &ParquetFile) -> bool {
     let texts = null_count(part, &[column::STATS]);
     texts.is_some() && texts == null_count(part, &[column::PATH])
 }
 
-/// In how many rows a leaf of `add` is null, if the statistics tell.
+/// Returns in how many rows a leaf of `add` is null, if the statistics of the checkpoint say so.
 fn null_count(part: &ParquetFile, name: &[&str]) -> Option<u64> {
     let leaf =
         part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
@@ -218,7 +227,7 @@ fn null_count(part: &ParquetFile, name: &[&str]) -> Option<u64> {
     groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
 }
 
-/// What the log has of the statistics that a pruner wants.
+/// Returns the columns of the log that hold the statistics that a pruner needs.
 fn statistics_of(pruner: &Pruner, schema: &SchemaDescriptor, source: StatSource) -> Columns {
     let (columns, counts) = sources(pruner.statistics());
     let mut wanted: Vec<StatColumn> =
@@ -230,7 +239,8 @@ fn statistics_of(pruner: &Pruner, schema: &SchemaDescriptor, source: StatSource)
     columns.chain(stat_columns(&wanted, schema, source)).collect()
 }
 
-/// The typed statistics where the checkpoint has them, else their JSON.
+/// Returns the columns with these statistics. Typed statistics are used where the checkpoint has
+/// them, otherwise their JSON.
 fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor, source: StatSource) -> Columns {
     if wanted.is_empty() {
         return Vec::new();
@@ -252,7 +262,7 @@ fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor, source: StatSo
     };
     let known: Columns = wanted.iter().map(path).filter(|path| has(schema, path)).collect();
     match source {
-        // Without any leaf there would be no struct to look into.
+        // Without any leaf, the batch would have no struct.
         _ if known.is_empty() => json,
         StatSource::One => known,
         StatSource::Both => known.into_iter().chain(json).collect(),

@@ -1,4 +1,4 @@
-//! What the log says of files, as the facts from which a filter's proof is made.
+//! What the log says about files, in the form in which a pruner uses it.
 
 use arrow_arith::boolean::and;
 use arrow_array::{ArrayRef, BooleanArray};
@@ -9,19 +9,19 @@ use super::of_rows;
 use crate::Result;
 use crate::metrics::{Counter, PlanMetrics};
 
-/// Of each of these files whether it may hold rows that match the pruner's filter.
+/// Returns for each of these files whether it may hold rows that match the predicate of the pruner.
 pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArray> {
     let known = LogFacts::of(pruner, batch)?;
     let by_partition = pruner.prune_candidates(batch.len(), &known.partitions)?;
     Ok(and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?)
 }
 
-/// The facts of the log about some files that a filter needs.
+/// What the log says about some files, as far as a predicate needs it.
 #[derive(Clone)]
 pub(super) struct LogFacts {
     pub(super) partitions: Vec<ArrayRef>,
     pub(super) stats: Vec<ArrayRef>,
-    /// To the questions of the filter about statistics.
+    /// The answers to the questions that the predicate asks about statistics.
     pub(super) answers: Vec<BooleanArray>,
 }
 
@@ -39,7 +39,8 @@ impl LogFacts {
     }
 }
 
-/// The values of the partition columns that the filter names, in the pruner's order.
+/// Returns the values of the partition columns that the predicate names, in the order of the
+/// pruner.
 fn partition_arrays(pruner: &Pruner, batch: &FileBatch) -> Result<Vec<ArrayRef>> {
     pruner.partition_columns().iter().map(|column| batch.partition_values(&column.physical, column.data_type)).collect()
 }
@@ -49,7 +50,7 @@ pub(super) fn keep_by_partition(pruner: &Pruner, batch: &FileBatch, metrics: &Pl
     Ok(counted(keep, &metrics.skipped_by_partition))
 }
 
-/// The same for files that later commits may have removed.
+/// Does the same as [`keep_by_partition`] for files that later commits may have removed.
 pub(super) fn keep_candidates(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
     let keep = pruner.prune_candidates(batch.len(), &partition_arrays(pruner, batch)?)?;
     Ok(counted(keep, &metrics.skipped_by_partition))
@@ -60,7 +61,7 @@ pub(super) fn keep_by_statistics(pruner: &Pruner, batch: &FileBatch, metrics: &P
     Ok(counted(keep, &metrics.skipped_by_statistics))
 }
 
-/// What is kept, with the others counted as skipped.
+/// Returns the files that are kept, and counts the others as skipped.
 pub(super) fn counted(keep: BooleanArray, skipped: &Counter) -> BooleanArray {
     skipped.add((keep.len() - keep.true_count()) as u64);
     keep

@@ -1,6 +1,7 @@
-//! Reads footers of files whose statistics in the log prove nothing by themselves: the log does not say whether bounds hold for NaN, or
-//! whether null counts include fields of null structs. Only files that the statistics would skip are read. A scan reads their footers anyway, and
-//! finds them in memory.
+//! Reads the footers of files whose statistics in the log prove nothing by themselves. In such
+//! files the log does not say whether bounds hold for NaN, or whether null counts include fields of
+//! null structs. Only footers of files that the statistics would skip are read. A scan reads these
+//! footers anyway and finds them in memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,25 +17,27 @@ use super::facts::LogFacts;
 use crate::scan::listed::Listed;
 use crate::{Result, Snapshot};
 
-/// Footers that are read side by side.
+/// The number of footers that are read at the same time.
 const AT_ONCE: usize = 32;
-/// Footers that one plan reads at most to skip files. Beyond that files are kept, and the scan skips their row groups.
+/// The greatest number of footers that one plan reads to skip files. Beyond this number files are
+/// kept, and the scan skips their row groups.
 const MOST: u64 = 10_000;
-/// Footers that one plan reads at most for another engine, which then knows whether it may skip row groups.
+/// The greatest number of footers that one plan reads for another engine, which then knows whether
+/// it may skip row groups.
 const MOST_FOR_OTHERS: u64 = 1_000;
 
-/// How many footers a plan has read.
+/// The number of footers that a plan has read.
 #[derive(Debug, Default)]
 pub(super) struct Footers(AtomicU64);
 
 impl Footers {
-    /// Whether so many more may be read.
+    /// Returns whether this many more footers may be read.
     fn allow(&self, count: usize, most: u64) -> bool {
         count > 0 && self.0.fetch_add(count as u64, Ordering::Relaxed) + count as u64 <= most
     }
 
-    /// Of each file whether the upper bounds in its footer are known to hold for NaN. Writers with complete statistics in the log have
-    /// complete statistics in footers, too.
+    /// Returns for each file whether the upper bounds in its footer are known to hold for NaN.
+    /// Writers with complete statistics in the log have complete statistics in footers, too.
     pub(super) async fn complete_bounds(&self, snapshot: &Snapshot, batch: &FileBatch) -> Result<BooleanArray> {
         let by_log = batch.complete_stats()?;
         let files: Vec<usize> = by_log.iter().enumerate().filter(|(_, told)| *told != Some(true)).map(|(file, _)| file).collect();
@@ -46,9 +49,10 @@ impl Footers {
         Ok(or(&by_log, &told)?)
     }
 
-    /// Notes what footers say, for the files that only this question keeps.
+    /// Adds the answers of the footers to `known`. Footers are read only for files that are kept
+    /// because an answer is missing.
     pub(super) async fn ask(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut LogFacts) -> Result<()> {
-        // By field id, a column may have another name in a file.
+        // With mapping by field id, a column may have another name in a file.
         if known.answers.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
             return Ok(());
         }
@@ -68,7 +72,7 @@ impl Footers {
     }
 }
 
-/// What is true of some of the files, as their footers tell.
+/// Returns for each file of the batch whether its footer was read and satisfies `is_true`.
 fn of_files(
     batch: &FileBatch,
     files: &[usize],
@@ -84,14 +88,15 @@ fn of_files(
     BooleanArray::from(told)
 }
 
-/// The footers of these files. A file that cannot be read has none: the scan that reads it raises the error.
+/// Returns the footers of these files. A file that cannot be read has no footer. The scan that
+/// reads it raises the error.
 async fn read(snapshot: &Snapshot, batch: &FileBatch, files: &[usize], page_index: PageIndex) -> Vec<Option<ParquetFile>> {
     let listed = files.iter().map(|file| Listed::of(snapshot.store(), batch, *file)).collect::<Vec<_>>();
     let opening = listed.into_iter().map(|file| async move { file.ok()?.open(page_index).await.ok() });
     stream::iter(opening).buffered(AT_ONCE).collect().await
 }
 
-/// The files that would be left out if their statistics were complete.
+/// Returns the files that would be pruned if their statistics were complete.
 fn in_question(pruner: &Pruner, batch: &FileBatch, known: &LogFacts) -> Result<Vec<usize>> {
     let answers = known.answers.iter().map(|answers| BooleanArray::from(vec![true; answers.len()])).collect();
     let if_complete = LogFacts { answers, ..known.clone() };
@@ -101,8 +106,8 @@ fn in_question(pruner: &Pruner, batch: &FileBatch, known: &LogFacts) -> Result<V
     Ok(keep.iter().enumerate().filter(|(_, keep)| *keep == Some(true)).map(|(file, _)| file).collect())
 }
 
-/// Whether the footer proves that the statistics of the log are right in this, whoever collected them: since no value is NaN, or no field
-/// is null.
+/// Returns whether the footer proves that the statistics of the log are right for this question,
+/// whatever writer collected them. The proof is that no value is NaN, or that no field is null.
 fn answer(footer: &ParquetFile, question: &Question) -> bool {
     let (Question::BoundsNan(path) | Question::CountsNullStructs(path)) = question;
     let leaves = footer.metadata().file_metadata().schema_descr().columns();

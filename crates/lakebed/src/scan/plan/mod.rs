@@ -1,8 +1,9 @@
-//! Which files may hold rows of a scan.
+//! Chooses the files that may hold rows of a scan.
 //!
-//! [`Plan::files`] streams them: the checkpoint's first, then those of the commits above it, oldest first. Of a checkpoint only the columns
-//! that the filter needs are decoded for every file (`checkpoint`), the others for the files that are left. Nothing of the size of the
-//! table is held in memory.
+//! [`Plan::files`] streams them. The files of the checkpoint come first, then the files of the
+//! commits above it, oldest first. For every file of a checkpoint only the columns that the
+//! predicate needs are decoded (`checkpoint`). The other columns are decoded only for the files
+//! that remain. Nothing whose size grows with the table is held in memory.
 
 mod checkpoint;
 mod facts;
@@ -24,33 +25,34 @@ pub(crate) use self::of_rows::row_counts;
 use crate::metrics::PlanMetrics;
 use crate::{Result, Snapshot};
 
-/// How to find the files of a scan.
+/// A plan that finds the files of a scan.
 #[derive(Clone)]
 pub struct Plan {
     snapshot: Snapshot,
     pruner: Option<Arc<Pruner>>,
     options: PlanOptions,
     metrics: Arc<PlanMetrics>,
-    /// What each conjunct did, if exact metrics are wanted.
+    /// What each conjunct did, if exact metrics are requested.
     conjuncts: Arc<Mutex<Vec<ConjunctCounts>>>,
     footers: Arc<Footers>,
 }
 
-/// What is wanted of the files, beyond what every reader needs.
+/// The information about files that a caller needs beyond what every reader needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlanOptions {
-    /// Row counts.
+    /// Include row counts.
     pub row_counts: bool,
-    /// Exact counts of skipped files, conjunct by conjunct, at the price of decoding more.
+    /// Count skipped files exactly, conjunct by conjunct. This decodes more columns.
     pub exact_metrics: bool,
-    /// Everything that the log says of them: what a checkpoint is made of.
+    /// Include everything that the log says about the files. Writing a checkpoint needs it.
     pub whole_actions: bool,
-    /// What [`Plan::complete_bounds`] takes.
+    /// Include the columns that [`Plan::complete_bounds`] needs.
     pub complete_bounds: bool,
 }
 
 impl Plan {
-    /// The files of a snapshot that may hold rows for which the filter is true.
+    /// Returns a plan of the files of a snapshot that may hold rows for which the predicate is
+    /// true.
     pub fn new(snapshot: &Snapshot, filter: Option<&Filter>, options: PlanOptions) -> Result<Self> {
         let pruner = filter
             .map(|filter| Pruner::new(filter, snapshot.schema(), snapshot.partition_columns(), snapshot.mapping_mode()))
@@ -66,27 +68,29 @@ impl Plan {
         })
     }
 
-    /// What was skipped and kept so far.
+    /// Returns the counts of files that were skipped and kept so far.
     pub fn metrics(&self) -> Arc<PlanMetrics> {
         self.metrics.clone()
     }
 
-    /// What each conjunct of the filter did so far; nothing without exact metrics.
+    /// Returns what each conjunct of the predicate did so far. The counts stay 0 without exact
+    /// metrics.
     pub fn by_conjunct(&self) -> Vec<ConjunctCounts> {
         self.conjuncts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What rules out files, if there is a filter.
+    /// Returns the pruner that rules out files, if there is a predicate.
     pub fn pruner(&self) -> Option<&Pruner> {
         self.pruner.as_deref()
     }
 
-    /// Of each of these files, which were planned, whether the upper bounds in its footer are known to hold for NaN.
+    /// Returns for each of these planned files whether the upper bounds in its footer are known to
+    /// hold for NaN.
     pub(super) async fn complete_bounds(&self, batch: &FileBatch) -> Result<BooleanArray> {
         self.footers.complete_bounds(&self.snapshot, batch).await
     }
 
-    /// Whether the rows of a checkpoint come already pruned.
+    /// Returns whether the rows of a checkpoint are pruned while they are decoded.
     fn prunes_late(&self) -> bool {
         self.pruner.is_some() && !self.options.exact_metrics
     }

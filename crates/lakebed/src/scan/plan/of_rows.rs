@@ -1,7 +1,9 @@
-//! What the log implies about the rows of files beyond their statistics: between which values their ids lie, and their like.
+//! What the log implies about the rows of files beyond their statistics, such as bounds of row ids.
 //!
-//! PROTOCOL "Row Tracking": a fresh row's id is that of the file's first row plus its position, and its version the file's. Rows that were
-//! moved keep what they had, which is less: ids are given out in rising order, and versions rise. Read [`statistics`] first.
+//! PROTOCOL "Row Tracking": the id of a fresh row is the id of the file's first row plus its
+//! position, and its version is the file's. Rows that moved keep their ids and versions. Those are
+//! less than the fresh ones, because ids are given out in rising order, and versions rise. Begin
+//! with [`statistics`].
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use lakebed_expr::prune::{Pruner, metadata_field};
 use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};
 
-/// The statistics of these files for a pruner, with bounds of row ids and their like.
+/// Returns the statistics of these files for a pruner, including bounds of `_metadata` columns.
 pub(super) fn statistics(pruner: &Pruner, files: &FileBatch) -> Result<Vec<ArrayRef>> {
     let mut found = files.stats(pruner.statistics())?;
     for (wanted, values) in pruner.statistics().iter().zip(&mut found) {
@@ -28,7 +30,7 @@ pub(super) fn statistics(pruner: &Pruner, files: &FileBatch) -> Result<Vec<Array
     Ok(found)
 }
 
-/// A bound of what is asked of the rows of each file; None if nothing is known of any.
+/// Returns a bound of a `_metadata` column for each file; None if nothing is known about any file.
 fn bound(of: RowColumnKind, side: StatKind, files: &FileBatch) -> Result<Option<ArrayRef>> {
     Ok(match (of, side) {
         (RowColumnKind::FilePath, StatKind::Min | StatKind::Max) => Some(Arc::new(files.paths()?.clone())),
@@ -41,13 +43,14 @@ fn bound(of: RowColumnKind, side: StatKind, files: &FileBatch) -> Result<Option<
     })
 }
 
-/// The number of each file's last row, if its first has this one.
+/// Returns the number of each file's last row, given the number of its first row.
 fn last_from(first: &Int64Array, files: &FileBatch) -> Result<Int64Array> {
     let rows = row_counts(files)?;
     Ok(first.iter().zip(&rows).map(|(first, rows)| first?.checked_add(rows?.checked_sub(1)?)).collect())
 }
 
-/// Where the log has what a bound is made of: columns of files, and whether their row counts are needed, too.
+/// Returns the columns of the log from which these bounds are computed, and whether row counts are
+/// needed, too.
 pub(super) fn sources(wanted: &[StatColumn]) -> (Vec<&'static str>, bool) {
     let (mut columns, mut counts) = (Vec::new(), false);
     for kind in wanted.iter().filter_map(metadata_field).filter_map(RowColumnKind::of_name) {
@@ -63,14 +66,15 @@ pub(super) fn sources(wanted: &[StatColumn]) -> (Vec<&'static str>, bool) {
     (columns, counts)
 }
 
-/// How many rows each file has, deleted ones included; null where the log does not say.
+/// Returns how many rows each file has, including deleted rows. The count is null where the log
+/// does not give it.
 pub(crate) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
     let counts = batch.stats(&[row_count()])?;
     let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
     counts.cloned().ok_or_else(|| Error::internal("row counts of another type"))
 }
 
-/// What the log calls that.
+/// Returns the statistic that holds the row count.
 pub(super) fn row_count() -> StatColumn {
     StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }
 }

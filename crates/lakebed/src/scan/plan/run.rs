@@ -1,4 +1,5 @@
-//! Streaming the files of a plan: those of the checkpoint first, then those of the commits above it.
+//! Streams the files of a plan. The files of the checkpoint come first, then the files of the
+//! commits above it.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -20,17 +21,18 @@ use crate::runtime::stream::produce;
 use crate::snapshot::runs_at_once;
 use crate::{Error, Result, Snapshot};
 
-/// Batches of files that are planned ahead of the reader.
+/// The number of batches of files that are planned ahead of the consumer.
 const AHEAD: usize = 4;
 
 impl Plan {
-    /// The files.
+    /// Returns the files in batches.
     pub fn files(&self) -> BoxStream<'static, Result<FileBatch>> {
         let plan = self.clone();
         produce(AHEAD, |sender| async move { plan.run(&sender).await })
     }
 
-    /// Other files of the log stand in for what turns out to be broken or gone, also in the middle of the work.
+    /// Sends the files. If a file of the log turns out to be broken or missing, other files of the
+    /// log replace it, also in the middle of the work.
     async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {
         let mut log = self.snapshot.readable_log().await?;
         let mut sent = Sent::default();
@@ -72,7 +74,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Of the files that commits added, those that may hold rows.
+    /// Returns the files that commits added and that may hold rows.
     fn select_added(
         &self,
         snapshot: &Snapshot,
@@ -104,8 +106,8 @@ impl Plan {
         sender.send(Ok(batch)).await.map_err(|_| Stop::Unwanted)
     }
 
-    /// The files of a batch that may hold rows, as far as the log tells. Where they are counted conjunct by conjunct, all are left for
-    /// [`select_by_footers`](Self::select_by_footers).
+    /// Returns the files of a batch that may hold rows, as far as the log says. With exact metrics,
+    /// all files are left for [`select_by_footers`](Self::select_by_footers).
     fn select(&self, batch: FileBatch) -> Result<FileBatch> {
         let Some(pruner) = self.pruner.as_ref().filter(|_| !self.options.exact_metrics) else { return Ok(batch) };
         let keep = keep_by_partition(pruner, &batch, &self.metrics)?;
@@ -114,7 +116,8 @@ impl Plan {
         batch.filter(&keep)
     }
 
-    /// Of the files that the log leaves those that may hold rows, once their footers were asked what the log leaves open.
+    /// Returns the files of a batch that may hold rows. Footers are read where the log does not
+    /// decide.
     async fn select_by_footers(&self, snapshot: &Snapshot, batch: FileBatch) -> Result<FileBatch> {
         let Some(pruner) = self.pruner.as_ref().filter(|_| !batch.is_empty()) else { return Ok(batch) };
         if pruner.questions().len() == 0 && !self.options.exact_metrics {
@@ -128,7 +131,9 @@ impl Plan {
         batch.filter(&counted(pruner.prune_stats(&known.columns(batch.len()))?, &self.metrics.skipped_by_statistics))
     }
 
-    /// The same of rows of a checkpoint that were pruned before it was known which of them the table still has.
+    /// Prunes files of a checkpoint again by partition values if the predicate may fail on these.
+    /// The first pruning could not fail, because it was not known yet which of the files the table
+    /// still has.
     fn decide(&self, batch: FileBatch) -> Result<FileBatch> {
         match &self.pruner {
             Some(pruner) if pruner.may_fail_on_partitions() => batch.filter(&keep_by_partition(pruner, &batch, &self.metrics)?),
@@ -136,7 +141,7 @@ impl Plan {
         }
     }
 
-    /// All at once, so that it is known of every file what became of it.
+    /// Prunes a batch in one step, so that it is known for every file why it was skipped or kept.
     fn select_and_count(&self, pruner: &Pruner, batch: &FileBatch, known: &LogFacts) -> Result<FileBatch> {
         let result = pruner.prune(&known.columns(batch.len()))?;
         self.metrics.skipped_by_partition.add(result.by_partition as u64);
@@ -151,7 +156,7 @@ impl Plan {
     }
 }
 
-/// The files of a checkpoint that no later commit removed or replaced.
+/// Returns the files of a checkpoint that no later commit removed or replaced.
 fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
     if layers.hides_nothing() || batch.is_empty() {
         return Ok(batch);
@@ -160,13 +165,13 @@ fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
     batch.filter(&keep)
 }
 
-/// The files that were sent already, should other files of the log have to take over.
+/// The files that were already sent. They are not sent again if other files of the log take over.
 #[derive(Default)]
 struct Sent {
     keys: Vec<FileKey>,
     files: u64,
     size_bytes: u64,
-    /// Those of the files of the log that broke or went.
+    /// The files that were sent before a file of the log turned out to be broken or missing.
     before: HashSet<FileKey>,
 }
 
@@ -182,7 +187,7 @@ impl Sent {
         batch.filter(&keep)
     }
 
-    /// What comes now gives the files again.
+    /// Prepares for files of the log that list the same files again.
     fn start_over(&mut self) {
         self.before.extend(self.keys.drain(..));
     }

@@ -2,12 +2,12 @@
 
 use crate::Error;
 
-/// Why planning stopped early.
+/// Why planning stops early.
 pub(super) enum Stop {
-    /// Other files of the log can stand in.
+    /// Other files of the log can replace the broken one.
     Broken(Error),
     Failed(Error),
-    /// The reader went away.
+    /// The consumer dropped the stream.
     Unwanted,
 }
 
@@ -22,7 +22,8 @@ impl Stop {
         if error.is_corrupt() || error.is_not_found() { Self::Broken(error) } else { Self::Failed(error) }
     }
 
-    /// A clean-up removes commits for which there is a checkpoint; for broken ones there is nothing.
+    /// Classifies an error in reading commits. Log cleanup removes commits for which there is a
+    /// checkpoint, so a missing commit can be replaced. Nothing can replace a broken commit.
     pub(super) fn of_commits(error: Error) -> Self {
         if error.is_not_found() { Self::Broken(error) } else { Self::Failed(error) }
     }

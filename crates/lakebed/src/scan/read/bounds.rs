@@ -1,8 +1,9 @@
-//! What a file's own statistics say about its row groups and pages, in the form in which the log tells it about files, so that the same
-//! pruner judges both.
+//! What a file's own statistics say about its row groups and pages, in the form in which the log
+//! tells it about files, so that the same pruner judges both.
 //!
-//! Statistics that cannot be trusted are left out: those of text by writers that compared signed bytes, those of INT96, those of days
-//! counted by the old calendar. What is left out counts as unknown. Whether upper bounds of floats hold for NaN the pruner asks of the file.
+//! Statistics that cannot be trusted are left out: those of text by writers that compared signed
+//! bytes, those of INT96, those of days counted by the old calendar. What is left out counts as
+//! unknown. Whether upper bounds of floats hold for NaN the pruner asks of the file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,7 +67,8 @@ struct Source {
     leaf: usize,
     /// The type that the file has.
     field: Field,
-    /// How its bounds become those of the table; None if they cannot be had, or are not to be trusted.
+    /// How its bounds become those of the table; None if they cannot be had, or are not to be
+    /// trusted.
     cast: Option<Leaf>,
 }
 
@@ -165,7 +167,8 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// The rows of a row group in pieces, and one value for each piece, for each statistic; None if its pages tell nothing.
+    /// The rows of a row group in pieces, and one value for each piece, for each statistic; None if
+    /// its pages tell nothing.
     pub(super) fn of_pages(&self, group: usize, first_row: u64) -> Result<Option<PageStatistics>> {
         let metadata = self.file.metadata();
         let (Some(rows), Some(_), Some(_)) =
@@ -329,7 +332,8 @@ fn null_count(group: &RowGroupMetaData, leaf: usize) -> Option<i64> {
     i64::try_from(group.columns().get(leaf)?.statistics()?.null_count_opt()?).ok()
 }
 
-/// Whether the bounds of bytes were made by comparing signed bytes, as old writers did: they hold for nothing else.
+/// Whether the bounds of bytes were made by comparing signed bytes, as old writers did: they hold
+/// for nothing else.
 fn has_signed_bounds(group: &RowGroupMetaData, leaf: usize) -> bool {
     let Some(column) = group.columns().get(leaf) else { return true };
     let bytes = matches!(column.column_type(), PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY);

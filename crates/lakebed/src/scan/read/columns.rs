@@ -1,8 +1,10 @@
-//! Which columns come out, and in which order: the paths that a caller names become a smaller schema.
+//! Which columns come out, and in which order: the paths that a caller names become a smaller
+//! schema.
 //!
-//! `a` is a column, `a.b` a field of a struct; inside arrays and maps a path goes on with `element`, `key` and `value`. A name that
-//! holds dots itself stands in backticks, or is the whole path. Of a struct of which only some fields are named, those come out, in
-//! the table's order, inside the struct. Read [`Columns::select`] first.
+//! `a` is a column, `a.b` a field of a struct; inside arrays and maps a path goes on with
+//! `element`, `key` and `value`. A name that holds dots itself stands in backticks, or is the whole
+//! path. Of a struct of which only some fields are named, those come out, in the table's order,
+//! inside the struct. Read [`Columns::select`] first.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +50,8 @@ impl Columns {
         Ok(Self { schema: StructType { fields: order.iter().filter_map(field).collect() } })
     }
 
-    /// The part of `schema` at these paths of exact names, through structs alone; in the table's order.
+    /// The part of `schema` at these paths of exact names, through structs alone; in the table's
+    /// order.
     pub(crate) fn at_paths(schema: &StructType, paths: &[Vec<String>]) -> Result<Self> {
         let mut wanted = BTreeMap::new();
         for path in paths {
@@ -180,8 +183,8 @@ mod tests {
 
     use super::*;
 
-    /// `id long, s struct<x long, y struct<p string, q string>>, list array<struct<u long, v long>>, m map<string, struct<k long, l long>>,
-    /// a.b long, Ä string`.
+    /// `id long, s struct<x long, y struct<p string, q string>>, list array<struct<u long, v
+    /// long>>, m map<string, struct<k long, l long>>, a.b long, Ä string`.
     fn schema() -> StructType {
         let field =
             |name: &str, data_type: &str| format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#);

@@ -1,4 +1,5 @@
-//! One file: opened, its deletion vector read, its row groups and pages judged, the rest cut into pieces.
+//! One file: opened, its deletion vector read, its row groups and pages judged, the rest cut into
+//! pieces.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use crate::scan::listed::Listed;
 use crate::scan::row_column::{ChangeType, FileChange};
 use crate::{Error, Result};
 
-/// Rows of a file of which a part can be told by its complement: more than files have, few enough to count by the page.
+/// Rows of a file of which a part can be told by its complement: more than files have, few enough
+/// to count by the page.
 const MOST_ROWS: u64 = 1 << 36;
 
 /// A file whose rows can be read.
@@ -67,7 +69,8 @@ pub(super) struct Stored {
 }
 
 impl OpenFile {
-    /// Opens a file of the task, if its partition values and what the log says do not make that needless.
+    /// Opens a file of the task, if its partition values and what the log says do not make that
+    /// needless.
     pub(super) async fn open(job: Arc<Job>, index: usize, file: ScanFile) -> Result<Self> {
         let constants = constants(&job, &file)?;
         let content = if !job.may_match(&arrays(&constants, 1)?)? {
@@ -198,7 +201,8 @@ struct Part {
 }
 
 impl Part {
-    /// Whether a row group belongs to it: by its middle, so that it belongs to one part and to no other.
+    /// Whether a row group belongs to it: by its middle, so that it belongs to one part and to no
+    /// other.
     fn holds(&self, group: &RowGroupMetaData) -> bool {
         let start = group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
         let length = group.compressed_size().unsigned_abs();
@@ -294,7 +298,8 @@ impl Job {
 }
 
 impl Job {
-    /// Of arrays in the order of the job's partition columns those that the pruner asks for, in its order.
+    /// Of arrays in the order of the job's partition columns those that the pruner asks for, in its
+    /// order.
     fn arrays_of_filter(&self, pruner: &Pruner, constants: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         let found = pruner.partition_columns().iter().map(|column| {
             let position = self.partition_columns().position(|(physical, _)| physical == column.physical)?;

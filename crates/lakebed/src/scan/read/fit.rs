@@ -1,8 +1,9 @@
 //! Which columns of a file hold the table's columns, and how their arrays become the table's.
 //!
-//! [`FileColumns::fit`] finds them by the rules of column mapping, at every level: structs in lists in maps. What a file lacks is null,
-//! what it has besides is left alone. [`Fit::adapt`] then turns decoded arrays into the table's: renamed, reordered, widened, lists of
-//! older forms made plain. How single values change is in `leaf`.
+//! [`FileColumns::fit`] finds them by the rules of column mapping, at every level: structs in lists
+//! in maps. What a file lacks is null, what it has besides is left alone. [`Fit::adapt`] then turns
+//! decoded arrays into the table's: renamed, reordered, widened, lists of older forms made plain.
+//! How single values change is in `leaf`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -82,7 +83,8 @@ struct Part {
 }
 
 impl FileColumns {
-    /// Of a file that belongs to a table with this kind of column mapping. Texts may be read as views.
+    /// Of a file that belongs to a table with this kind of column mapping. Texts may be read as
+    /// views.
     pub(super) fn new(file: &ParquetFile, mode: MappingMode, by_name: &[String], with_views: bool) -> Result<Self> {
         let descriptor = file.metadata().file_metadata().schema_descr();
         let hinted = as_decoded(&file.arrow_schema()?, descriptor, with_views);
@@ -125,8 +127,8 @@ impl FileColumns {
         &self.rebase
     }
 
-    /// The leaf that holds a column, and its type in the file, if it is a primitive outside of lists and maps; for its statistics. The
-    /// path and the schema have physical names.
+    /// The leaf that holds a column, and its type in the file, if it is a primitive outside of
+    /// lists and maps; for its statistics. The path and the schema have physical names.
     pub(super) fn leaf_of(&self, schema: &StructType, path: &[String]) -> Option<(usize, ArrowType)> {
         let (mut wanted, mut fields, mut first) = (schema, self.schema.fields(), 0);
         for (depth, name) in path.iter().enumerate() {
@@ -205,7 +207,8 @@ impl Search<'_> {
                 DataType::Primitive(PrimitiveType::Void) => None,
                 _ => self.columns.find(fields, wanted, index, place)?,
             };
-            // A column of nothing but nulls may be stored without a type, whatever it is in the table.
+            // A column of nothing but nulls may be stored without a type, whatever it is in the
+            // table.
             let typed =
                 |found: &FieldRef| matches!(wanted.data_type, DataType::Primitive(_)) || found.data_type() != &ArrowType::Null;
             let known =
@@ -240,7 +243,8 @@ impl Search<'_> {
                 let before = self.leaves.len();
                 let places = self.places(wanted, fields, first, &format!("{place}."))?;
                 if self.leaves.len() == before {
-                    // None of its fields is in the file; which of its rows are null is to be known all the same.
+                    // None of its fields is in the file; which of its rows are null is to be known
+                    // all the same.
                     self.leaves.extend(self.cheapest(fields, first));
                 }
                 Ok(Shape::Struct(places))
@@ -280,8 +284,8 @@ impl Search<'_> {
         })
     }
 
-    /// What is least work to read of the fields of a struct: a leaf, not repeated if that can be, and small. Of a map all leaves: the
-    /// decoder does not read them apart.
+    /// What is least work to read of the fields of a struct: a leaf, not repeated if that can be,
+    /// and small. Of a map all leaves: the decoder does not read them apart.
     fn cheapest(&self, fields: &Fields, first: usize) -> Range<usize> {
         let metadata = self.columns.file.metadata();
         let descriptor = metadata.file_metadata().schema_descr();
@@ -309,7 +313,8 @@ impl Fit {
         ProjectionMask::leaves(file.metadata().file_metadata().schema_descr(), self.leaves.iter().copied())
     }
 
-    /// The leaves of columns whose rows may come as keys into a dictionary, of those that are wanted so by their positions.
+    /// The leaves of columns whose rows may come as keys into a dictionary, of those that are
+    /// wanted so by their positions.
     pub(super) fn keyed(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
         let columns = self.same.iter().enumerate();
         columns.filter(|(position, _)| wanted(*position)).filter_map(|(_, leaf)| *leaf).collect()
@@ -320,8 +325,9 @@ impl Fit {
         self.lengths.get(&leaf).copied().unwrap_or(0)
     }
 
-    /// The table's columns from what was read, one array each, perhaps still in the form in which it is decoded (see `form`); with their fields, which
-    /// allow null where the file has one against the table's word.
+    /// The table's columns from what was read, one array each, perhaps still in the form in which
+    /// it is decoded (see `form`); with their fields, which allow null where the file has one
+    /// against the table's word.
     pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<Adapted> {
         let mut fields = Vec::with_capacity(self.columns.len());
         let mut arrays = Vec::with_capacity(self.columns.len());
@@ -469,8 +475,8 @@ impl Shape {
     }
 }
 
-/// The field of an array: the table's, but for nulls where the table forbids them. They are in the file, and hiding or refusing them
-/// would help nobody.
+/// The field of an array: the table's, but for nulls where the table forbids them. They are in the
+/// file, and hiding or refusing them would help nobody.
 fn widened(field: &FieldRef, array: &ArrayRef, parent: Option<&arrow_buffer::NullBuffer>) -> FieldRef {
     let mut nullable = field.is_nullable();
     if !nullable && array.logical_null_count() > 0 {

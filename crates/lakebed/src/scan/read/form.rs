@@ -1,6 +1,7 @@
-//! The forms in which the decoder gives values the fastest: decimals of few digits in the 64 bits of the file, and texts as views of its
-//! pages. Decimals stay so until it is known which rows come out; rows that go to files again stay so altogether, and where a file has
-//! them as keys into a dictionary they come as such.
+//! The forms in which the decoder gives values the fastest: decimals of few digits in the 64 bits
+//! of the file, and texts as views of its pages. Decimals stay so until it is known which rows come
+//! out; rows that go to files again stay so altogether, and where a file has them as keys into a
+//! dictionary they come as such.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub(crate) fn value_type(data_type: &ArrowType) -> &ArrowType {
     }
 }
 
-/// A batch of these columns, of which some may be keys into values of the types that the schema says.
+/// A batch of these columns, of which some may be keys into values of the types that the schema
+/// says.
 pub(crate) fn moving_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let is_keyed = |column: &ArrayRef| matches!(column.data_type(), ArrowType::Dictionary(..));
@@ -48,7 +50,8 @@ pub(crate) fn moving_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usi
     Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
 }
 
-/// The schema of a file with columns in such types, as far as they are stored so; None if there are none.
+/// The schema of a file with columns in such types, as far as they are stored so; None if there are
+/// none.
 pub(super) fn as_decoded(schema: &SchemaRef, descriptor: &SchemaDescriptor, with_texts: bool) -> Option<SchemaRef> {
     let (mut leaf, mut any) = (0, false);
     let field = |field: &FieldRef| {

@@ -1,7 +1,8 @@
 //! Bounds of row ids, positions and the other fields of `_metadata` in parts of a file.
 //!
-//! PROTOCOL "Row Tracking": a row has the id and the version that the file keeps for it in a column; where there is none, or null, its id
-//! is that of the file's first row plus its position, and its version the file's. Read [`Logged::bound`] first.
+//! PROTOCOL "Row Tracking": a row has the id and the version that the file keeps for it in a
+//! column; where there is none, or null, its id is that of the file's first row plus its position,
+//! and its version the file's. Read [`Logged::bound`] first.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,7 +58,8 @@ impl Logged {
         }
     }
 
-    /// Bounds, on one side, of what is asked of runs of rows; None if nothing is known. `moved` is what the file keeps of them.
+    /// Bounds, on one side, of what is asked of runs of rows; None if nothing is known. `moved` is
+    /// what the file keeps of them.
     pub(super) fn bound(
         &self,
         of: RowColumnKind,

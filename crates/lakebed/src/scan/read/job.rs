@@ -1,4 +1,5 @@
-//! What all files of a task have in common: which columns to find, what to test, how the output is put together.
+//! What all files of a task have in common: which columns to find, what to test, how the output is
+//! put together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +28,8 @@ use crate::{Error, Result};
 const PIECES_PER_CORE: usize = 2;
 /// Rows that have to be tested before their share of matches means something.
 const ENOUGH_TESTED: u64 = 50_000;
-/// Of a hundred rows, so many matches make it cheaper to decode all columns at once and to drop rows afterwards.
+/// Of a hundred rows, so many matches make it cheaper to decode all columns at once and to drop
+/// rows afterwards.
 const MANY_MATCHES: u64 = 30;
 
 /// A task, understood.
@@ -84,7 +86,8 @@ pub(super) enum Slot {
     RowId(Option<usize>),
     /// The same of versions.
     RowCommitVersion(Option<usize>),
-    /// The position of the column in which rows say what happened to them, if a file of the task has one.
+    /// The position of the column in which rows say what happened to them, if a file of the task
+    /// has one.
     ChangeType(Option<usize>),
     CommitVersion,
     CommitTimestamp,
@@ -308,7 +311,8 @@ impl Wanted {
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 
-    /// The sources of row ids, positions and their like in a condition. What a file stores of them is read with the condition's columns.
+    /// The sources of row ids, positions and their like in a condition. What a file stores of them
+    /// is read with the condition's columns.
     fn slot_asked(&mut self, kind: RowColumnKind, spec: &ScanSpec, read: &[ScanFile]) -> Slot {
         let slot = self.slot_of_rows(kind, spec, read);
         self.tested.fields.append(&mut self.others.fields);

@@ -1,5 +1,5 @@
-//! How single values of a file become the table's: types that were widened since, old encodings of timestamps, text that nobody checked,
-//! text to pad.
+//! How single values of a file become the table's: types that were widened since, old encodings of
+//! timestamps, text that nobody checked, text to pad.
 
 use std::sync::Arc;
 

@@ -1,8 +1,10 @@
 //! Reading the files of a task: Parquet in, the table's rows out.
 //!
-//! [`read_files`] opens the files in order (`file`: metadata, deletion vector, which row groups and pages can hold matches), cuts them into
-//! pieces and decodes several pieces at once (`piece`), each of which becomes batches of the table's columns (`fit`, `leaf`, `variant`,
-//! `rebase`; `form` is how rows are decoded the fastest). The batches come out in the order of files and rows. What is decoded and not yet taken counts against a memory budget.
+//! [`read_files`] opens the files in order (`file`: metadata, deletion vector, which row groups and
+//! pages can hold matches), cuts them into pieces and decodes several pieces at once (`piece`),
+//! each of which becomes batches of the table's columns (`fit`, `leaf`, `variant`, `rebase`; `form`
+//! is how rows are decoded the fastest). The batches come out in the order of files and rows. What
+//! is decoded and not yet taken counts against a memory budget.
 
 mod bounds;
 pub(crate) mod columns;
@@ -50,7 +52,8 @@ const FILES_AHEAD: usize = 8;
 
 /// The rows of files, in the order of the files. Must be called within a Tokio runtime.
 ///
-/// Reading starts when the stream is made and runs ahead of the reader as far as memory allows. Dropping the stream stops it.
+/// Reading starts when the stream is made and runs ahead of the reader as far as memory allows.
+/// Dropping the stream stops it.
 pub fn read_files(store: &Store, spec: &ScanSpec, files: Vec<ScanFile>, options: ReadOptions) -> Result<RecordBatchStream> {
     let job = Arc::new(Job::new(store, spec, &files, options)?);
     let schema = Arc::clone(job.output().schema());
@@ -70,7 +73,8 @@ struct Reading {
 impl Reading {
     async fn run(mut self, files: VecDeque<(usize, ScanFile)>) -> Result<()> {
         let started = self.start_all(files).await;
-        // What an error follows is given first: rows, or an error that comes before it in the order of the files.
+        // What an error follows is given first: rows, or an error that comes before it in the order
+        // of the files.
         self.lanes.finish().await?;
         started
     }

@@ -1,4 +1,5 @@
-//! Batches on their way out: small ones are joined, all are counted against the memory budget until they are taken.
+//! Batches on their way out: small ones are joined, all are counted against the memory budget until
+//! they are taken.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -66,7 +67,8 @@ impl Outbox {
         self.sent_rows + self.waiting_rows as u64
     }
 
-    /// Puts rows in. The fields are those of the schema, but for nulls that the schema does not allow.
+    /// Puts rows in. The fields are those of the schema, but for nulls that the schema does not
+    /// allow.
     pub(super) fn put(&mut self, fields: Vec<FieldRef>, columns: Vec<ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
         if count == 0 {
             return Ok(self.flow());

@@ -1,4 +1,5 @@
-//! What becomes of decoded rows: tested, freed of deleted ones, put together as the output wants them.
+//! What becomes of decoded rows: tested, freed of deleted ones, put together as the output wants
+//! them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -66,7 +67,8 @@ impl Packing {
         self.job.cores().clone()
     }
 
-    /// The leaves of columns whose rows may come as keys: of those that come out as they are stored.
+    /// The leaves of columns whose rows may come as keys: of those that come out as they are
+    /// stored.
     pub(super) fn keyed(&self, fit: &Fit) -> Vec<usize> {
         let wanted = |position| self.job.is_moving() && self.job.output().has(Slot::File(position));
         fit.keyed(wanted)
@@ -132,7 +134,8 @@ impl Packing {
         Ok(self.flow())
     }
 
-    /// Takes rows with the other columns, in the second of two passes: those that match, from one of them on.
+    /// Takes rows with the other columns, in the second of two passes: those that match, from one
+    /// of them on.
     pub(super) fn join(&mut self, batch: &RecordBatch, matches: &Matches, from: usize) -> Result<ControlFlow<()>> {
         let count = batch.num_rows();
         if from + count > matches.count {

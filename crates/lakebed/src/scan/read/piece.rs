@@ -1,8 +1,9 @@
 //! A piece of a file: some rows of one row group, decoded, tested and sent.
 //!
-//! With a condition there are two ways. In two passes, the condition's columns are decoded first and the others only for the rows that
-//! match; in one pass all are decoded and rows dropped afterwards, which is better when many rows match. Deleted rows are dropped
-//! together with those that do not match. What becomes of decoded rows is in `pack`.
+//! With a condition there are two ways. In two passes, the condition's columns are decoded first
+//! and the others only for the rows that match; in one pass all are decoded and rows dropped
+//! afterwards, which is better when many rows match. Deleted rows are dropped together with those
+//! that do not match. What becomes of decoded rows is in `pack`.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,9 @@
-//! Days and instants in files of old writers, which counted them by the Julian calendar before 1582-10-15.
+//! Days and instants in files of old writers, which counted them by the Julian calendar before
+//! 1582-10-15.
 //!
-//! Such a writer turned the date 1000-01-01 into the number of the day that had that name then; a reader of today gives that day another
-//! name. Rebasing keeps the name and changes the number, as Spark does. Which files need it is said in their metadata.
+//! Such a writer turned the date 1000-01-01 into the number of the day that had that name then; a
+//! reader of today gives that day another name. Rebasing keeps the name and changes the number, as
+//! Spark does. Which files need it is said in their metadata.
 
 use std::cmp::Ordering;
 
@@ -111,7 +113,8 @@ pub(super) fn rebase_micros(zone: &Zone, micros: i64) -> i64 {
     rebased.and_then(|local| local.checked_sub(zone.offset_at(day, time) * MICROS_PER_SECOND)).unwrap_or(micros)
 }
 
-/// Year, month and day of a day, counted from 1970-01-01, in the Julian calendar. The year before 1 is 0.
+/// Year, month and day of a day, counted from 1970-01-01, in the Julian calendar. The year before 1
+/// is 0.
 fn julian_date(day: i64) -> (i64, i64, i64) {
     // Counted from the first of March of a year divisible by four, so that leap days come last.
     let days = day + 2_440_588 + 32_082;
@@ -128,7 +131,8 @@ fn split_months(year: i64, day_of_year: i64) -> (i64, i64, i64) {
     if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
-/// The day of a date in the Gregorian calendar, counted from 1970-01-01. A leap day that there is not is the day behind it.
+/// The day of a date in the Gregorian calendar, counted from 1970-01-01. A leap day that there is
+/// not is the day behind it.
 fn gregorian_day((year, month, day): (i64, i64, i64)) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let era = year.div_euclid(400);
@@ -156,7 +160,8 @@ mod tests {
 
     #[test]
     fn days_keep_their_name() {
-        // By day, how many days later (earlier, if negative) the day of the same name is in the Gregorian calendar: Spark's own table.
+        // By day, how many days later (earlier, if negative) the day of the same name is in the
+        // Gregorian calendar: Spark's own table.
         let switches = [
             (-719_164, 2),
             (-682_945, 1),
@@ -202,7 +207,8 @@ mod tests {
     #[test]
     fn rebased_instant_keeps_local_time() {
         let zone = Zone::parse("America/Los_Angeles");
-        // Local mean time, 7:52:58 behind UTC, ended in 1883; old writers took 8:00:00 for all time before 1900.
+        // Local mean time, 7:52:58 behind UTC, ended in 1883; old writers took 8:00:00 for all time
+        // before 1900.
         assert_eq!(rebase_micros(&zone, micros("1800-01-01 08:00:00")), micros("1800-01-01 07:52:58"));
         assert_eq!(rebase_micros(&zone, micros("1890-01-01 08:00:00")), micros("1890-01-01 08:00:00"));
         assert_eq!(rebase_micros(&zone, micros("2026-07-01 07:00:00")), micros("2026-07-01 07:00:00"));

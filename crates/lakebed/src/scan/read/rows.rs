@@ -1,8 +1,9 @@
 //! Which rows of a row group to decode, and which of the decoded ones to keep.
 //!
-//! Rows are named by their position in the file, so that whatever is skipped, deletion vectors and row numbers stay right. Long runs of
-//! rows that are not wanted are skipped when decoding; single deleted rows in between are decoded and left out afterwards, which is
-//! cheaper than starting and stopping a decoder around each.
+//! Rows are named by their position in the file, so that whatever is skipped, deletion vectors and
+//! row numbers stay right. Long runs of rows that are not wanted are skipped when decoding; single
+//! deleted rows in between are decoded and left out afterwards, which is cheaper than starting and
+//! stopping a decoder around each.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -94,8 +95,8 @@ impl Rows {
         self.group.start
     }
 
-    /// Pieces of at most so many rows. They end where a page does, by the first rows of pages, if one ends in the second half of a piece:
-    /// who decodes a part of a page decodes all of it.
+    /// Pieces of at most so many rows. They end where a page does, by the first rows of pages, if
+    /// one ends in the second half of a piece: who decodes a part of a page decodes all of it.
     pub(super) fn pieces(&self, most: u64, pages: &[u64]) -> Vec<Self> {
         let most = most.max(1);
         let mut pieces = Vec::new();

@@ -48,7 +48,8 @@ impl PieceSize {
     }
 }
 
-/// What the values of a column chunk take in memory, as far as its metadata tells; texts have so many characters at least.
+/// What the values of a column chunk take in memory, as far as its metadata tells; texts have so
+/// many characters at least.
 fn decoded_bytes(chunk: &ColumnChunkMetaData, length: u32) -> u64 {
     let values = chunk.num_values().unsigned_abs();
     let encoded = chunk.uncompressed_size().unsigned_abs();

@@ -85,8 +85,8 @@ impl Table {
         read_files(&self.store, &self.task.spec, self.task.files.clone(), options)?.try_collect().await
     }
 
-    /// The rows as text: values separated by `|`, null as `-`. The batches have the schema that the task promises, and are the same if
-    /// they are to move on.
+    /// The rows as text: values separated by `|`, null as `-`. The batches have the schema that the
+    /// task promises, and are the same if they are to move on.
     async fn rows(&self) -> Vec<String> {
         let batches = self.batches().await.unwrap();
         let schema = self.task.spec.output_schema().unwrap();

@@ -1,4 +1,5 @@
-//! Variants as the table has them: metadata and value, both there in every row, whatever of the value a file stores apart.
+//! Variants as the table has them: metadata and value, both there in every row, whatever of the
+//! value a file stores apart.
 
 use std::sync::Arc;
 

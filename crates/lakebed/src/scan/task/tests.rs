@@ -64,7 +64,7 @@ fn task() -> ScanTask {
     ScanTask { spec, files: vec![file("day=2026-11-21/a%20b.parquet"), other] }
 }
 
-/// Bytes that `change` was applied to.
+/// Returns the bytes of a task after `change` modified their JSON.
 fn changed(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
     let mut value: serde_json::Value = serde_json::from_slice(&task().to_bytes().unwrap()).unwrap();
     change(&mut value);

@@ -1,4 +1,5 @@
-//! The bytes of a scan task: JSON, since most of a task is text already, and a reader of another version can say what it does not know.
+//! The bytes of a scan task. The form is JSON because most of a task is text, and because a reader
+//! of another version can name a field that it does not know.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
 
-/// Counts up when older readers would read rows wrongly.
+/// The version of the form. It increases when older readers would read rows wrongly.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -75,13 +76,14 @@ struct Change {
 }
 
 impl ScanTask {
-    /// The task as bytes, in the form of this version of lakebed.
+    /// Writes the task as bytes in the form of this version of lakebed.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.check()?;
         write(self)
     }
 
-    /// The task of bytes that [`Self::to_bytes`] made, perhaps in another version of lakebed.
+    /// Reads a task from bytes that [`Self::to_bytes`] wrote, possibly in another version of
+    /// lakebed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let task = read(bytes)?;
         task.check()?;

@@ -1,4 +1,5 @@
-//! Files of writers that counted days by the old calendar. How days and instants move is tested in `rebase`.
+//! Files of writers that counted days by the old calendar. How days and instants move is tested in
+//! `rebase`.
 
 use parquet::data_type::{Int32Type, Int64Type, Int96, Int96Type};
 

@@ -333,7 +333,8 @@ proptest! {
     }
 }
 
-/// Reads the table, and counts the rows that were decoded after its footers had skipped row groups and pages.
+/// Reads the table, and counts the rows that were decoded after its footers had skipped row groups
+/// and pages.
 async fn tested(table: &Table) -> (Vec<String>, u64) {
     let counter = Arc::new(Counting::default());
     let options = ReadOptions { test: Some(counter.clone()), ..table.options.clone() };
@@ -389,7 +390,8 @@ async fn row_condition_reads_one_group_per_file() {
 async fn footer_rules_out_booleans_and_bytes() {
     let mut table =
         Table::new(vec![StructField::new("f", PrimitiveType::Boolean, true), StructField::new("b", PrimitiveType::Binary, true)]);
-    // Row groups of true, of false, and of both; bytes rise through 0x80, where signed bytes would not.
+    // Row groups of true, of false, and of both; bytes rise through 0x80, where signed bytes would
+    // not.
     let f: ArrayRef = Arc::new((0..30).map(|row| Some(!(10..=25).contains(&row))).collect::<BooleanArray>());
     let b: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..30_u8).map(|row| vec![row * 8; 100])));
     let batch = RecordBatch::try_from_iter_with_nullable([("f", f, true), ("b", b, true)]).unwrap();

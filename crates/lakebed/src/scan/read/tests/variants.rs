@@ -87,7 +87,8 @@ async fn variant_reads_unsorted_and_empty_names() {
     let shape = ArrowType::Struct(vec![Field::new("a", ArrowType::Int64, true)].into());
     let column = read(stored(&shred_variant(&builder.build(), &shape).unwrap())).await;
     let (metadata, value) = (column.column(0).as_binary::<i32>().value(0), column.column(1).as_binary::<i32>().value(0));
-    // {"": "x", "a": 2, "z": 1}: the names in their order, each with its place among the names of the metadata.
+    // {"": "x", "a": 2, "z": 1}: the names in their order, each with its place among the names of
+    // the metadata.
     assert_eq!(metadata, [1, 3, 0, 1, 1, 2, b'z', b'a']);
     assert_eq!(value[..9], [2, 3, 1, 2, 0, value[5], 0, value[7], value[8]]);
 }
