@@ -1,9 +1,9 @@
-//! What a file's own statistics say about its row groups and pages, in the form in which the log
-//! tells it about files, so that the same pruner judges both.
+//! Reads the statistics of a file's row groups and pages in the form that the log uses for files,
+//! so that the same pruner applies to both.
 //!
-//! Statistics that cannot be trusted are left out: those of text by writers that compared signed
-//! bytes, those of INT96, those of days counted by the old calendar. What is left out counts as
-//! unknown. Whether upper bounds of floats hold for NaN the pruner asks of the file.
+//! Statistics that cannot be trusted are left out and count as unknown. These are statistics of
+//! strings by writers that compared signed bytes, statistics of INT96, and statistics of days in
+//! the old calendar. The pruner asks separately whether the upper bounds of floats hold for NaN.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,51 +28,53 @@ use super::leaf::Leaf;
 use crate::Result;
 use crate::scan::row_column::RowColumnKind;
 
-/// Where ids or positions of rows are asked for, pages are judged in runs of at most so many rows.
+/// If a predicate names ids or positions of rows, pages are pruned in runs of at most this many
+/// rows.
 const ROWS_OF_RUN: usize = 4096;
 
-/// Answers for some statistics of one file.
+/// Returns statistics of one file.
 pub(super) struct Bounds<'a> {
     file: &'a ParquetFile,
     wanted: Vec<Wanted<'a>>,
     known: Known<'a>,
 }
 
-/// What is known of a file without its statistics.
+/// What is known about a file without its statistics.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
-    /// The table's schema, with physical names.
+    /// The schema of the table with physical names.
     pub(super) schema: &'a StructType,
     pub(super) logged: &'a Logged,
-    /// Whether no rows have been deleted that the statistics still count.
+    /// Whether the statistics count no deleted rows.
     pub(super) exact: bool,
 }
 
 struct Wanted<'a> {
     statistic: &'a StatColumn,
-    /// What of rows it is about, if that is no column of the table.
+    /// The `_metadata` column that the statistic describes, if it describes none of the table's
+    /// columns.
     asked: Option<Asked>,
-    /// Where it comes from; None if the file cannot say.
+    /// The source of the statistic; None if the file has none.
     source: Option<Source>,
 }
 
-/// What a condition asks of rows.
+/// A `_metadata` column that a condition names.
 struct Asked {
     kind: RowColumnKind,
-    /// Whether the file has a column with what moved with rows.
+    /// Whether the file has a column that stores the values of rows that moved.
     may_have_moved: bool,
 }
 
 struct Source {
     leaf: usize,
-    /// The type that the file has.
+    /// The field with the type that the file has.
     field: Field,
-    /// How its bounds become those of the table; None if they cannot be had, or are not to be
-    /// trusted.
+    /// How bounds of the file become bounds of the table; None if there are none, or if they cannot
+    /// be trusted.
     cast: Option<Leaf>,
 }
 
-/// Runs of rows, and for each the wanted statistics.
+/// Runs of rows, and the requested statistics for each run.
 pub(super) type PageStatistics = (Vec<Range<u64>>, Vec<ArrayRef>);
 
 /// The pages of a row group.
@@ -80,12 +82,12 @@ pub(super) type PageStatistics = (Vec<Range<u64>>, Vec<ArrayRef>);
 struct Pages<'p> {
     group: usize,
     intervals: &'p [Interval],
-    /// Of each column in question, where its pages begin.
+    /// For each column in question, the first rows of its pages.
     starts: &'p [Vec<u64>],
     rows: u64,
 }
 
-/// Rows of one row group that no page boundary of a column in question cuts.
+/// Rows of one row group that are not cut by a page boundary of any column in question.
 struct Interval {
     rows: Range<u64>,
     /// For each column in question, the page that holds the rows.
@@ -93,13 +95,13 @@ struct Interval {
 }
 
 impl<'a> Bounds<'a> {
-    /// Paths of `wanted` are physical.
+    /// Finds the sources of the statistics. The paths of `wanted` are physical.
     pub(super) fn new(file: &'a ParquetFile, columns: &FileColumns, known: Known<'a>, wanted: &'a [StatColumn]) -> Self {
         let wanted = wanted.iter().map(|statistic| Wanted::find(file, columns, known, statistic)).collect();
         Self { file, wanted, known }
     }
 
-    /// One value for each of these row groups, for each statistic.
+    /// Returns for each statistic one value for each of these row groups.
     pub(super) fn of_row_groups(&self, groups: &[usize]) -> Result<Vec<ArrayRef>> {
         let metadata: Vec<&RowGroupMetaData> =
             groups.iter().filter_map(|group| self.file.metadata().row_groups().get(*group)).collect();
@@ -108,7 +110,7 @@ impl<'a> Bounds<'a> {
         self.wanted.iter().map(values).collect()
     }
 
-    /// The rows of these row groups, by their positions in the file.
+    /// Returns the rows of these row groups, by their positions in the file.
     fn runs(&self, groups: &[usize]) -> Vec<Range<u64>> {
         let mut end = 0;
         let of_group = |group: &RowGroupMetaData| {
@@ -120,7 +122,8 @@ impl<'a> Bounds<'a> {
         groups.iter().filter_map(|group| all.get(*group)).cloned().collect()
     }
 
-    /// A statistic of runs of rows, for which `stored` gives what the file says of its own column.
+    /// Returns a statistic of runs of rows. `stored` returns what the file says about its own
+    /// column.
     fn values(
         &self,
         wanted: &Wanted<'_>,
@@ -167,8 +170,8 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// The rows of a row group in pieces, and one value for each piece, for each statistic; None if
-    /// its pages tell nothing.
+    /// Returns the rows of a row group in pieces, and for each statistic one value for each piece;
+    /// None if the pages have no statistics to use.
     pub(super) fn of_pages(&self, group: usize, first_row: u64) -> Result<Option<PageStatistics>> {
         let metadata = self.file.metadata();
         let (Some(rows), Some(_), Some(_)) =
@@ -241,7 +244,7 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Bounds of the file as bounds of the table; unknown if they cannot be had.
+    /// Converts bounds of the file to bounds of the table. They are unknown if that fails.
     fn bound(
         &self,
         kind: StatKind,
@@ -255,7 +258,7 @@ impl<'a> Bounds<'a> {
             return unknown(statistic, count);
         };
         Ok(match values.data_type() {
-            // A zero bound may stand for the zero of the other sign.
+            // A bound that is zero may stand for the zero of the other sign.
             ArrowType::Float32 if kind == StatKind::Min => Arc::new(
                 values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { -0.0 } else { value }),
             ),
@@ -278,7 +281,7 @@ impl<'a> Wanted<'a> {
         let Some(kind) = metadata_field(statistic).and_then(RowColumnKind::of_name) else {
             return Self { statistic, asked: None, source: Source::find(file, columns, known.schema, statistic) };
         };
-        // A column that cannot be understood may hold anything.
+        // A column that cannot be understood may hold any value.
         let moved = known.logged.moved_column(kind).filter(|name| columns.may_have(name));
         let source = moved.and_then(|name| {
             let schema = StructType { fields: vec![StructField::new(name, PrimitiveType::Long, true)] };
@@ -307,7 +310,7 @@ impl Source {
             return None;
         }
         let field = Field::new(descriptor.name(), found.clone(), true);
-        // Nulls can be counted whatever the type.
+        // Nulls can be counted whatever the type is.
         if statistic.kind == StatKind::NullCount {
             return Some(Self { leaf, field, cast: None });
         }
@@ -323,7 +326,7 @@ impl Source {
     }
 }
 
-/// A value that says nothing.
+/// Returns unknown values for a statistic.
 fn unknown(statistic: &StatColumn, count: usize) -> Result<ArrayRef> {
     Ok(new_null_array(&statistic.arrow_type(), count))
 }
@@ -332,22 +335,22 @@ fn null_count(group: &RowGroupMetaData, leaf: usize) -> Option<i64> {
     i64::try_from(group.columns().get(leaf)?.statistics()?.null_count_opt()?).ok()
 }
 
-/// Whether the bounds of bytes were made by comparing signed bytes, as old writers did: they hold
-/// for nothing else.
+/// Returns whether the bounds of bytes were made by comparing signed bytes, as old writers did.
+/// Such bounds are not valid for any other order.
 fn has_signed_bounds(group: &RowGroupMetaData, leaf: usize) -> bool {
     let Some(column) = group.columns().get(leaf) else { return true };
     let bytes = matches!(column.column_type(), PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY);
     bytes && column.statistics().is_some_and(|statistics| statistics.is_min_max_deprecated())
 }
 
-/// The first row of each page, counted in the row group.
+/// Returns the first row of each page, counted within the row group.
 fn page_starts(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<Vec<u64>> {
     let pages = metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
     let starts: Vec<u64> = pages.iter().map(|page| u64::try_from(page.first_row_index).ok()).collect::<Option<_>>()?;
     (starts.first() == Some(&0)).then_some(starts)
 }
 
-/// The rows cut at every page boundary of every column.
+/// Cuts the rows at every page boundary of every column.
 fn intervals(starts: &[Vec<u64>], rows: u64) -> Vec<Interval> {
     let mut cuts: Vec<u64> = starts.iter().flatten().copied().filter(|start| *start < rows).collect();
     cuts.sort_unstable();

@@ -1,10 +1,10 @@
-//! Which columns come out, and in which order: the paths that a caller names become a smaller
+//! Selects the output columns and their order. The paths that a caller names become a smaller
 //! schema.
 //!
-//! `a` is a column, `a.b` a field of a struct; inside arrays and maps a path goes on with
-//! `element`, `key` and `value`. A name that holds dots itself stands in backticks, or is the whole
-//! path. Of a struct of which only some fields are named, those come out, in the table's order,
-//! inside the struct. Read [`Columns::select`] first.
+//! `a` is a column, and `a.b` is a field of a struct. Inside arrays and maps, a path continues with
+//! `element`, `key` and `value`. A name that contains dots is written in backticks, or is the whole
+//! path. If only some fields of a struct are named, the struct has these fields in the order of the
+//! table. Begin with [`Columns::select`].
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,26 @@ use lakebed_core::schema::{ArrayType, DataType, MapType, StructField, StructType
 
 use crate::{Error, Result};
 
-/// How many names an error lists.
+/// The number of names that an error lists at most.
 const LISTED: usize = 20;
 
-/// The columns that come out.
+/// The output columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Columns {
     schema: StructType,
 }
 
-/// How much of a column is wanted.
+/// How much of a column is selected.
 #[derive(Debug, Clone, PartialEq)]
 enum Wanted {
     Whole,
-    /// By position in the struct; element is 0; key is 0 and value 1.
+    /// Parts by their position in the struct. The position of an array's element is 0. The position
+    /// of a map's key is 0 and that of its value is 1.
     Parts(BTreeMap<usize, Wanted>),
 }
 
 impl Columns {
-    /// The part of `schema` that these paths name; all of it without paths.
+    /// Returns the part of `schema` that these paths name. Without paths it is the whole schema.
     pub(crate) fn select(schema: &StructType, paths: Option<&[String]>) -> Result<Self> {
         let Some(paths) = paths else { return Ok(Self { schema: schema.clone() }) };
         let mut order: Vec<usize> = Vec::new();
@@ -50,8 +51,8 @@ impl Columns {
         Ok(Self { schema: StructType { fields: order.iter().filter_map(field).collect() } })
     }
 
-    /// The part of `schema` at these paths of exact names, through structs alone; in the table's
-    /// order.
+    /// Returns the part of `schema` at these paths, in the order of the table. The names must be
+    /// exact, and the paths lead through structs only.
     pub(crate) fn at_paths(schema: &StructType, paths: &[Vec<String>]) -> Result<Self> {
         let mut wanted = BTreeMap::new();
         for path in paths {
@@ -64,12 +65,12 @@ impl Columns {
         Ok(Self { schema: StructType { fields: fields.collect() } })
     }
 
-    /// The smaller schema, in the order of the output.
+    /// Returns the smaller schema, in the order of the output.
     pub(crate) fn schema(&self) -> &StructType {
         &self.schema
     }
 
-    /// The same, given away.
+    /// Returns the smaller schema and consumes the selection.
     pub(crate) fn into_schema(self) -> StructType {
         self.schema
     }
@@ -92,7 +93,7 @@ fn prune_type(data_type: &DataType, wanted: &Wanted) -> DataType {
     let Wanted::Parts(parts) = wanted else { return data_type.clone() };
     let part = |index: usize, whole: &DataType| match parts.get(&index) {
         Some(wanted) => prune_type(whole, wanted),
-        // A map is nothing without its keys, and its values cannot be left out either.
+        // A map needs its keys, and its values cannot be left out either.
         None => whole.clone(),
     };
     match data_type {
@@ -108,7 +109,7 @@ fn prune_type(data_type: &DataType, wanted: &Wanted) -> DataType {
     }
 }
 
-/// The positions that lead to a path.
+/// Returns the positions that lead to a path.
 pub(crate) fn resolve(schema: &StructType, path: &str) -> Result<Vec<usize>> {
     if let Some(index) = schema.index_of(path) {
         return Ok(vec![index]);
@@ -117,7 +118,7 @@ pub(crate) fn resolve(schema: &StructType, path: &str) -> Result<Vec<usize>> {
     walk(schema, path, &names)
 }
 
-/// The positions that lead to a path of these names.
+/// Returns the positions that lead to a path of these names.
 fn walk(schema: &StructType, path: &str, names: &[String]) -> Result<Vec<usize>> {
     let mut positions = Vec::with_capacity(names.len());
     let whole = DataType::Struct(schema.clone());
@@ -160,7 +161,7 @@ fn unknown(path: &str, name: &str, fields: &StructType) -> Error {
     Error::invalid_input(format!("there is no column {path}; there are: {listed}{more}"))
 }
 
-/// Cuts a path at its dots, but not at those in backticks; a doubled backtick stands for one.
+/// Splits a path at its dots, except at dots in backticks. A doubled backtick stands for one.
 fn split(path: &str) -> Option<Vec<String>> {
     let mut names = vec![String::new()];
     let mut quoted = false;
@@ -209,7 +210,7 @@ mod tests {
         .unwrap()
     }
 
-    /// A schema as `name`, `name{fields}`, `name[element]`, `name<key,value>`.
+    /// Writes a schema as `name`, `name{fields}`, `name[element]`, `name<key,value>`.
     fn print(schema: &StructType) -> String {
         fn print_type(data_type: &DataType) -> String {
             match data_type {

@@ -1,4 +1,5 @@
-//! A filter on its way through a file: the columns that it needs, and which rows match.
+//! A predicate in the form in which rows of a file are tested: the columns that it needs, and which
+//! rows match.
 
 use std::sync::Arc;
 
@@ -18,27 +19,28 @@ use crate::scan::asked::kinds_asked_of_rows;
 use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};
 
-/// A filter and another test, with the columns that they need, ready to run.
+/// A predicate and another test, with the columns that they need. Both are ready to run.
 pub(super) struct Condition {
     columns: StructType,
-    /// What it asks of rows besides.
+    /// The `_metadata` columns that the predicate needs.
     of_rows: Vec<RowColumnKind>,
     filter: Option<Compiled>,
     test: Option<Arc<dyn RowTest>>,
-    /// The columns that the test looks at, by their places, with their types.
+    /// The positions and types of the columns that the test uses.
     tested: Vec<(usize, ArrowType)>,
 }
 
 struct Compiled {
-    /// For messages.
+    /// The text of the predicate, for messages.
     text: String,
     run: Arc<dyn PhysicalExpr>,
-    /// The columns by their places, and what it was compiled for: decimals may be short.
+    /// The positions of the columns, with the types for which the predicate was compiled. Decimals
+    /// may be short.
     columns: Vec<(usize, ArrowType)>,
 }
 
 impl Condition {
-    /// Over a table's columns; none if there is nothing to test.
+    /// Compiles a condition over the columns of a table; None if there is nothing to test.
     pub(super) fn new(filter: Option<&Filter>, test: Option<Arc<dyn RowTest>>, schema: &StructType) -> Result<Option<Self>> {
         let of_filter = filter.map(Filter::columns).unwrap_or_default();
         let of_test = test.as_ref().map(|test| test.columns()).unwrap_or_default();
@@ -74,17 +76,19 @@ impl Condition {
         Ok(Some(Self { columns, of_rows, filter, test, tested }))
     }
 
-    /// The columns that it needs, partition columns among them.
+    /// Returns the columns that the condition needs, including partition columns.
     pub(super) fn columns(&self) -> &StructType {
         &self.columns
     }
 
-    /// What it asks of rows besides, in the order of the fields of [`column_of_rows`].
+    /// Returns the `_metadata` columns that the condition needs, in the order of the fields of
+    /// [`column_of_rows`].
     pub(super) fn of_rows(&self) -> &[RowColumnKind] {
         &self.of_rows
     }
 
-    /// Which rows match, given those columns, and behind them the one of what it asks of rows.
+    /// Returns which rows match. `columns` are the columns of the condition, and behind them the
+    /// one with its `_metadata` columns.
     pub(super) fn matches(&self, fields: &[FieldRef], columns: &[ArrayRef], rows: usize) -> Result<BooleanBuffer> {
         let by_filter = match &self.filter {
             Some(filter) => Some(filter.matches(&chosen(&filter.columns, fields, columns, rows)?)?),
@@ -102,7 +106,7 @@ impl Condition {
     }
 }
 
-/// The column whose fields are what a condition asks of rows.
+/// Returns the column whose fields are the `_metadata` columns of a condition.
 pub(super) fn column_of_rows(kinds: &[RowColumnKind]) -> FieldRef {
     let fields: Fields = kinds.iter().map(|kind| Field::new(kind.name(), kind.arrow_type(), true)).collect();
     Arc::new(Field::new(METADATA_COLUMN, ArrowType::Struct(fields), true))
@@ -118,7 +122,7 @@ impl Compiled {
     }
 }
 
-/// Some of the columns, in the types that are wanted of them.
+/// Returns some of the columns, in the requested types.
 fn chosen(wanted: &[(usize, ArrowType)], fields: &[FieldRef], columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
     let missing = || Error::internal("a column of the condition was not read");
     let column = |(place, wanted): &(usize, ArrowType)| {

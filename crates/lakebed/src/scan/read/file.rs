@@ -1,5 +1,5 @@
-//! One file: opened, its deletion vector read, its row groups and pages judged, the rest cut into
-//! pieces.
+//! Opens one file: reads its deletion vector, prunes its row groups and pages, and cuts the
+//! remaining rows into pieces.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,31 +24,32 @@ use crate::scan::listed::Listed;
 use crate::scan::row_column::{ChangeType, FileChange};
 use crate::{Error, Result};
 
-/// Rows of a file of which a part can be told by its complement: more than files have, few enough
-/// to count by the page.
+/// The greatest number of rows of a file from which only some rows are read. Such rows are stored
+/// as their complement. The number exceeds that of real files and is small enough to count by
+/// pages.
 const MOST_ROWS: u64 = 1 << 36;
 
 /// A file whose rows can be read.
 pub(super) struct OpenFile {
     pub(super) job: Arc<Job>,
-    /// Its place in the task.
+    /// The index of the file in the task.
     index: usize,
-    /// As the log spells it.
+    /// The path as the log spells it.
     path: String,
     size: u64,
     base_row_id: Option<i64>,
     default_row_commit_version: Option<i64>,
     change: Option<FileChange>,
-    /// Of the partition columns.
+    /// The values and types of the partition columns.
     constants: Vec<(Scalar, PrimitiveType)>,
     pub(super) content: Content,
 }
 
-/// What is to be read.
+/// What is read of the file.
 pub(super) enum Content {
-    /// So many rows of which the log says all that is wanted.
+    /// This many rows. The log determines every value of the output.
     Counted(u64),
-    /// Rows of these row groups.
+    /// The rows of these row groups.
     Stored(Box<Stored>),
 }
 
@@ -56,21 +57,21 @@ pub(super) enum Content {
 pub(super) struct Stored {
     pub(super) file: ParquetFile,
     pub(super) columns: FileColumns,
-    /// The rows that do not come out, whatever the condition.
+    /// The rows that are not returned, whatever the condition says.
     pub(super) deleted: Option<DeletionVector>,
     /// The columns of the condition.
     pub(super) tested: Fit,
-    /// The others.
+    /// The other columns.
     pub(super) others: Fit,
-    /// Both.
+    /// All columns.
     pub(super) all: Fit,
-    /// By row group, what may hold matches.
+    /// The rows that may hold matches, by row group.
     pub(super) groups: Vec<(usize, Rows)>,
 }
 
 impl OpenFile {
-    /// Opens a file of the task, if its partition values and what the log says do not make that
-    /// needless.
+    /// Opens a file of the task. The Parquet file is not opened if partition values rule it out or
+    /// if the log determines the output.
     pub(super) async fn open(job: Arc<Job>, index: usize, file: ScanFile) -> Result<Self> {
         let constants = constants(&job, &file)?;
         let content = if !job.may_match(&arrays(&constants, 1)?)? {
@@ -93,7 +94,7 @@ impl OpenFile {
         })
     }
 
-    /// What is stored in it.
+    /// Returns the open Parquet file.
     pub(super) fn stored(&self) -> Result<&Stored> {
         match &self.content {
             Content::Stored(stored) => Ok(stored),
@@ -101,37 +102,37 @@ impl OpenFile {
         }
     }
 
-    /// Its place in the task.
+    /// Returns the index of the file in the task.
     pub(super) fn index(&self) -> usize {
         self.index
     }
 
-    /// The path as the log spells it.
+    /// Returns the path as the log spells it.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The size as the log has it.
+    /// Returns the size as the log has it.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
 
-    /// The row id of the first row, if the table tracks rows.
+    /// Returns the row id of the first row, if the table has row tracking.
     pub(super) fn base_row_id(&self) -> Option<i64> {
         self.base_row_id
     }
 
-    /// The commit version of rows that have none of their own.
+    /// Returns the commit version of rows that store none of their own.
     pub(super) fn default_row_commit_version(&self) -> Option<i64> {
         self.default_row_commit_version
     }
 
-    /// The change that the rows are.
+    /// Returns the change of the table that the rows describe.
     pub(super) fn change(&self) -> Result<FileChange> {
         self.change.ok_or_else(|| Error::internal("what changed is asked of a file that is no change"))
     }
 
-    /// A partition column for so many rows.
+    /// Returns a partition column with this number of rows.
     pub(super) fn constant(&self, position: usize, rows: usize) -> Result<ArrayRef> {
         let (value, primitive) = self.constants.get(position).ok_or_else(|| Error::internal("a partition column is missing"))?;
         scalar_to_array(value, *primitive, rows)
@@ -171,11 +172,12 @@ impl Stored {
             logged: Logged::new(job, file),
         };
         let task = tokio::task::spawn_blocking(move || work.finish());
-        // Statistics and page indexes are bytes that somebody else wrote.
+        // Statistics and page indexes are untrusted bytes, so decoding them may panic.
         task.await.unwrap_or_else(|error| Err(Error::corrupt(&file.path, "its metadata cannot be understood").with_source(error)))
     }
 
-    /// Whether rows in the middle of a row group can be read without fetching those before them.
+    /// Returns whether rows in the middle of a row group can be read without fetching the rows
+    /// before them.
     pub(super) fn can_skip(&self, group: usize) -> bool {
         let indexed =
             self.file.metadata().offset_index().is_some_and(|index| index.get(group).is_some_and(|columns| !columns.is_empty()));
@@ -183,7 +185,7 @@ impl Stored {
     }
 }
 
-/// What is left to do on a file once its metadata is here.
+/// The work that remains on a file after its metadata was read.
 struct Preparation {
     job: Arc<Job>,
     parquet: ParquetFile,
@@ -193,20 +195,20 @@ struct Preparation {
     logged: Logged,
 }
 
-/// The share that a task has in a file.
+/// The part of a file that a task reads.
 struct Part {
     bytes: Range<u64>,
-    /// Of the file, as whoever cut it believed.
+    /// The size of the file that was assumed when the file was cut.
     size: u64,
 }
 
 impl Part {
-    /// Whether a row group belongs to it: by its middle, so that it belongs to one part and to no
-    /// other.
+    /// Returns whether a row group belongs to this part. The middle of the row group decides, so
+    /// each row group belongs to exactly one part.
     fn holds(&self, group: &RowGroupMetaData) -> bool {
         let start = group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
         let length = group.compressed_size().unsigned_abs();
-        // What lies beyond the end that was believed falls to the last part.
+        // A row group beyond the assumed end belongs to the last part.
         let middle = (start + length / 2).min(self.size.saturating_sub(1));
         self.bytes.contains(&middle)
     }
@@ -217,7 +219,7 @@ impl Preparation {
         let wanted = self.job.wanted();
         let columns = FileColumns::new(&self.parquet, self.job.mode(), &wanted.by_name, self.job.is_moving())?;
         let groups = self.groups(&columns)?;
-        // Without a condition, nothing is ever read apart.
+        // Without a condition, all columns are read together.
         let apart = match self.job.condition() {
             Some(_) => (wanted.tested.clone(), wanted.others.clone()),
             None => Default::default(),
@@ -233,7 +235,7 @@ impl Preparation {
         })
     }
 
-    /// The rows that may match and are not deleted in long runs, by row group.
+    /// Returns by row group the rows that may match. Long runs of deleted rows are left out.
     fn groups(&self, columns: &FileColumns) -> Result<Vec<(usize, Rows)>> {
         let mut groups = Vec::new();
         let mut first_row = 0;
@@ -263,7 +265,7 @@ impl Preparation {
     }
 }
 
-/// The row groups that may hold matches, and of those the pages.
+/// Returns the row groups that may hold matches, and within them the pages that may hold matches.
 fn kept_groups(
     groups: Vec<(usize, Rows)>,
     bounds: &Bounds<'_>,
@@ -289,7 +291,7 @@ fn kept_groups(
 }
 
 impl Job {
-    /// Whether a file with these partition values may hold matches.
+    /// Returns whether a file with these partition values may hold matches.
     fn may_match(&self, constants: &[ArrayRef]) -> Result<bool> {
         let Some(pruner) = self.pruner() else { return Ok(true) };
         let keep = pruner.prune_partitions(1, &self.arrays_of_filter(pruner, constants)?)?;
@@ -298,8 +300,8 @@ impl Job {
 }
 
 impl Job {
-    /// Of arrays in the order of the job's partition columns those that the pruner asks for, in its
-    /// order.
+    /// Returns the arrays that the pruner needs, in its order. `constants` are in the order of the
+    /// job's partition columns.
     fn arrays_of_filter(&self, pruner: &Pruner, constants: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         let found = pruner.partition_columns().iter().map(|column| {
             let position = self.partition_columns().position(|(physical, _)| physical == column.physical)?;
@@ -310,7 +312,7 @@ impl Job {
     }
 }
 
-/// The values of the partition columns, in the order of the job's.
+/// Returns the values of the partition columns, in the order of the job's partition columns.
 fn constants(job: &Job, file: &ScanFile) -> Result<Vec<(Scalar, PrimitiveType)>> {
     let value = |(physical, primitive): (&str, PrimitiveType)| {
         let text = match file.partition_values.get(physical) {
@@ -334,7 +336,8 @@ async fn positions(job: &Job, rows: Option<&FileRows>) -> Result<Option<Arc<Dele
     }
 }
 
-/// How many rows come out, if the log says that and nothing of the file is wanted.
+/// Returns how many rows the file returns, if the log gives the number and no column of the file is
+/// read.
 fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
     let rows_tell = file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
     let by_log = |slot: &Slot| match slot {
@@ -350,7 +353,7 @@ fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
     file.live_rows()
 }
 
-/// A file that the log lists but the store does not have.
+/// Explains the error for a file that the log lists but the store does not have.
 fn explain(error: Error, job: &Job, file: &ScanFile) -> Error {
     let ErrorKind::Store { object, retryable, not_found: true } = error.kind().clone() else { return error };
     let message = format!(

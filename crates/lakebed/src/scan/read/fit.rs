@@ -1,9 +1,10 @@
-//! Which columns of a file hold the table's columns, and how their arrays become the table's.
+//! Finds the columns of the table in a file, and converts their arrays to those of the table.
 //!
-//! [`FileColumns::fit`] finds them by the rules of column mapping, at every level: structs in lists
-//! in maps. What a file lacks is null, what it has besides is left alone. [`Fit::adapt`] then turns
-//! decoded arrays into the table's: renamed, reordered, widened, lists of older forms made plain.
-//! How single values change is in `leaf`.
+//! [`FileColumns::fit`] finds the columns by the rules of column mapping, at every level, such as
+//! structs in lists in maps. A column that the file lacks is null. A column that only the file has
+//! is ignored. [`Fit::adapt`] then converts decoded arrays: columns are renamed, reordered and
+//! widened, and lists in older forms get the current form. The conversion of single values is in
+//! `leaf`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,40 +35,41 @@ pub(super) struct FileColumns {
     file: ParquetFile,
     schema: SchemaRef,
     mode: MappingMode,
-    /// What is found by name in any mode.
+    /// The columns that are found by name in every mapping mode.
     by_name: Vec<String>,
     rebase: Rebase,
     metadata: ArrowReaderMetadata,
 }
 
-/// Where some of the table's columns are in a file.
+/// The places of some of the table's columns in a file.
 pub(super) struct Fit {
     name: String,
-    /// The leaves of the file that have to be read.
+    /// The leaves of the file that must be read.
     leaves: BTreeSet<usize>,
-    /// To how many characters the texts of a leaf are padded.
+    /// For each leaf that is padded, the number of characters to which its strings are padded.
     lengths: BTreeMap<usize, u32>,
-    /// For each column its leaf in the file, if that has its values as the table has them.
+    /// For each column the leaf in the file, if the leaf stores the values as the table has them.
     same: Vec<Option<usize>>,
     columns: Vec<Place>,
 }
 
-/// Columns of a file as the table has them.
+/// Columns of a file, converted to those of the table.
 #[derive(Default)]
 pub(super) struct Adapted {
     pub(super) fields: Vec<FieldRef>,
     pub(super) columns: Vec<ArrayRef>,
 }
 
-/// Where one column is, and what becomes of it.
+/// The place of one column in the file, and how it is converted.
 struct Place {
-    /// The table's field.
+    /// The field of the table.
     field: FieldRef,
-    /// The position among the columns that are read, and the rest; None if the file lacks it.
+    /// The position among the columns that are read, and the conversion; None if the file lacks the
+    /// column.
     found: Option<(usize, Shape)>,
 }
 
-/// How an array of the file becomes one of the table.
+/// How an array of the file becomes an array of the table.
 enum Shape {
     Leaf(Leaf),
     Struct(Vec<Place>),
@@ -76,15 +78,15 @@ enum Shape {
     Variant,
 }
 
-/// What is inside a list or map.
+/// The element of a list, or the key or value of a map.
 struct Part {
     field: FieldRef,
     shape: Shape,
 }
 
 impl FileColumns {
-    /// Of a file that belongs to a table with this kind of column mapping. Texts may be read as
-    /// views.
+    /// Returns the columns of a file in a table with this mode of column mapping. With
+    /// `with_views`, strings may be read as views.
     pub(super) fn new(file: &ParquetFile, mode: MappingMode, by_name: &[String], with_views: bool) -> Result<Self> {
         let descriptor = file.metadata().file_metadata().schema_descr();
         let hinted = as_decoded(&file.arrow_schema()?, descriptor, with_views);
@@ -93,7 +95,7 @@ impl FileColumns {
         Ok(Self { file: file.clone(), schema, mode, by_name: by_name.to_vec(), rebase: Rebase::of(file)?, metadata })
     }
 
-    /// What the decoder has to know to read columns as `fit` expects them.
+    /// Returns the metadata with which the decoder returns the columns as `fit` expects them.
     pub(super) fn reader_metadata(&self) -> ArrowReaderMetadata {
         self.metadata.clone()
     }
@@ -122,13 +124,14 @@ impl FileColumns {
         Ok(Fit { name: self.file.name().to_owned(), leaves, lengths, same, columns })
     }
 
-    /// What is known of old ways of counting days.
+    /// Returns what must be rebased from the old calendar.
     pub(super) fn rebase(&self) -> &Rebase {
         &self.rebase
     }
 
-    /// The leaf that holds a column, and its type in the file, if it is a primitive outside of
-    /// lists and maps; for its statistics. The path and the schema have physical names.
+    /// Returns the leaf of a column and its type in the file, so that its statistics can be used.
+    /// The column must be a primitive outside of lists and maps. The path and the schema have
+    /// physical names.
     pub(super) fn leaf_of(&self, schema: &StructType, path: &[String]) -> Option<(usize, ArrowType)> {
         let (mut wanted, mut fields, mut first) = (schema, self.schema.fields(), 0);
         for (depth, name) in path.iter().enumerate() {
@@ -146,12 +149,12 @@ impl FileColumns {
         None
     }
 
-    /// Whether the file may have a column of this name.
+    /// Returns whether the file may have a column with this name.
     pub(super) fn may_have(&self, name: &str) -> bool {
         self.schema.fields().iter().any(|field| field.name().to_lowercase() == name.to_lowercase())
     }
 
-    /// The position of a field among those of the file; `guess` is where to look first.
+    /// Returns the position of a field among the fields of the file. The search begins at `guess`.
     fn find(&self, fields: &Fields, wanted: &StructField, guess: usize, place: &str) -> Result<Option<usize>> {
         if self.mode == MappingMode::Id && !self.by_name.contains(&wanted.name) {
             let id = field_id(wanted).ok_or_else(|| {
@@ -189,7 +192,7 @@ impl FileColumns {
     }
 }
 
-/// A search in progress: which leaves it has come upon.
+/// A search in progress, with the leaves that it has found.
 struct Search<'a> {
     columns: &'a FileColumns,
     leaves: BTreeSet<usize>,
@@ -207,8 +210,8 @@ impl Search<'_> {
                 DataType::Primitive(PrimitiveType::Void) => None,
                 _ => self.columns.find(fields, wanted, index, place)?,
             };
-            // A column of nothing but nulls may be stored without a type, whatever it is in the
-            // table.
+            // A column with nothing but nulls may be stored without a type, whatever its type in
+            // the table.
             let typed =
                 |found: &FieldRef| matches!(wanted.data_type, DataType::Primitive(_)) || found.data_type() != &ArrowType::Null;
             let known =
@@ -243,8 +246,8 @@ impl Search<'_> {
                 let before = self.leaves.len();
                 let places = self.places(wanted, fields, first, &format!("{place}."))?;
                 if self.leaves.len() == before {
-                    // None of its fields is in the file; which of its rows are null is to be known
-                    // all the same.
+                    // None of the struct's fields is in the file. One leaf is still read, to know
+                    // which structs are null.
                     self.leaves.extend(self.cheapest(fields, first));
                 }
                 Ok(Shape::Struct(places))
@@ -284,8 +287,9 @@ impl Search<'_> {
         })
     }
 
-    /// What is least work to read of the fields of a struct: a leaf, not repeated if that can be,
-    /// and small. Of a map all leaves: the decoder does not read them apart.
+    /// Returns the leaves of a struct that are cheapest to read: one leaf, preferably not repeated,
+    /// and small. Of a map all leaves are returned, because the decoder does not read them
+    /// separately.
     fn cheapest(&self, fields: &Fields, first: usize) -> Range<usize> {
         let metadata = self.columns.file.metadata();
         let descriptor = metadata.file_metadata().schema_descr();
@@ -303,31 +307,32 @@ impl Search<'_> {
 }
 
 impl Fit {
-    /// The leaves that have to be read.
+    /// Returns the leaves that must be read.
     pub(super) fn leaves(&self) -> &BTreeSet<usize> {
         &self.leaves
     }
 
-    /// The same, as the decoder wants it.
+    /// Returns the leaves that must be read as a mask for the decoder.
     pub(super) fn mask(&self, file: &ParquetFile) -> ProjectionMask {
         ProjectionMask::leaves(file.metadata().file_metadata().schema_descr(), self.leaves.iter().copied())
     }
 
-    /// The leaves of columns whose rows may come as keys into a dictionary, of those that are
-    /// wanted so by their positions.
+    /// Returns the leaves of columns that may be decoded as keys into a dictionary. `wanted`
+    /// chooses the columns by position.
     pub(super) fn keyed(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
         let columns = self.same.iter().enumerate();
         columns.filter(|(position, _)| wanted(*position)).filter_map(|(_, leaf)| *leaf).collect()
     }
 
-    /// To how many characters the texts of a leaf are padded; 0 if they are not.
+    /// Returns the number of characters to which the strings of a leaf are padded; 0 if they are
+    /// not padded.
     pub(super) fn padded_length(&self, leaf: usize) -> u32 {
         self.lengths.get(&leaf).copied().unwrap_or(0)
     }
 
-    /// The table's columns from what was read, one array each, perhaps still in the form in which
-    /// it is decoded (see `form`); with their fields, which allow null where the file has one
-    /// against the table's word.
+    /// Returns the columns of the table, one array for each column, with their fields. An array may
+    /// still be in the form in which it was decoded (see `form`). A field is nullable if the file
+    /// has a null, even if the table forbids it.
     pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<Adapted> {
         let mut fields = Vec::with_capacity(self.columns.len());
         let mut arrays = Vec::with_capacity(self.columns.len());
@@ -341,7 +346,7 @@ impl Fit {
 
     fn locate(&self, error: Error, place: &Place) -> Error {
         let error = match error.kind() {
-            // Whoever found it knew no file.
+            // The code that found the error did not know the file.
             ErrorKind::Corrupt { path } if path.is_empty() => {
                 Error::new(ErrorKind::Corrupt { path: self.name.clone() }, error.message())
             }
@@ -352,12 +357,13 @@ impl Fit {
 }
 
 impl Adapted {
-    /// The chosen rows.
+    /// Returns the chosen rows.
     pub(super) fn filter(&self, chooser: &FilterPredicate) -> Result<Self> {
         self.filter_some(chooser, |_| true)
     }
 
-    /// The chosen rows of the columns that are wanted; the others become empty.
+    /// Returns the chosen rows of the columns that are wanted. The other columns become null
+    /// arrays.
     pub(super) fn filter_some(&self, chooser: &FilterPredicate, wanted: impl Fn(usize) -> bool) -> Result<Self> {
         let columns = self.columns.iter().enumerate().map(|(position, column)| match wanted(position) {
             true => Ok(chooser.filter(column)?),
@@ -368,7 +374,7 @@ impl Adapted {
 }
 
 impl Place {
-    /// As `adapt`, but what is as it is decoded stays so.
+    /// Converts the column as `adapt` does, but keeps an array that may stay in its decoded form.
     fn adapt_form(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         if let Some((position, Shape::Leaf(leaf))) = &self.found
             && let Some(decoded) = columns.get(*position)
@@ -390,7 +396,7 @@ impl Place {
     }
 }
 
-/// Positions in the file become positions among what is read of it.
+/// Replaces positions in the file by positions among the columns that are read.
 fn settle(places: &mut [Place], fields: &Fields, first: usize, leaves: &BTreeSet<usize>) {
     let starts = starts(fields, first);
     let mut settled = Vec::with_capacity(fields.len());
@@ -425,7 +431,7 @@ fn settle_shape(shape: &mut Shape, found: &ArrowType, first: usize, leaves: &BTr
     }
 }
 
-/// The first leaf of each field.
+/// Returns the first leaf of each field.
 fn starts(fields: &Fields, first: usize) -> Vec<usize> {
     let mut next = first;
     let start = |field: &FieldRef| {
@@ -475,8 +481,8 @@ impl Shape {
     }
 }
 
-/// The field of an array: the table's, but for nulls where the table forbids them. They are in the
-/// file, and hiding or refusing them would help nobody.
+/// Returns the field for an array. It is the field of the table, but nullable if the array has
+/// nulls that the table forbids. The nulls are in the file, so they are neither hidden nor refused.
 fn widened(field: &FieldRef, array: &ArrayRef, parent: Option<&arrow_buffer::NullBuffer>) -> FieldRef {
     let mut nullable = field.is_nullable();
     if !nullable && array.logical_null_count() > 0 {
@@ -497,12 +503,12 @@ fn undecoded(kind: &str, array: &ArrayRef) -> Error {
     Error::internal(format!("a {kind} was decoded as {}", array.data_type()))
 }
 
-/// Under which id the file knows a field.
+/// Returns the field id in the file.
 fn id_of(field: &Field) -> Option<i32> {
     field.metadata().get(PARQUET_FIELD_ID_META_KEY)?.parse().ok()
 }
 
-/// The leaves that can be read one without the other, those of a map together.
+/// Returns the groups of leaves that can be read separately. The leaves of a map are one group.
 fn readable_apart(fields: &Fields, first: usize) -> Vec<Range<usize>> {
     let of_field = |(field, start): (&FieldRef, usize)| match field.data_type() {
         ArrowType::Struct(fields) => readable_apart(fields, start),

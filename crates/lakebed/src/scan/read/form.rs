@@ -1,7 +1,9 @@
-//! The forms in which the decoder gives values the fastest: decimals of few digits in the 64 bits
-//! of the file, and texts as views of its pages. Decimals stay so until it is known which rows come
-//! out; rows that go to files again stay so altogether, and where a file has them as keys into a
-//! dictionary they come as such.
+//! The types in which decoding is fastest: 64-bit decimals with few digits as in the file, and
+//! strings as views of its pages.
+//!
+//! Decimals keep this form until it is known which rows are returned. Rows that are written to
+//! files again keep it throughout. If a file stores them as keys into a dictionary, they keep these
+//! keys.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::Result;
 
-/// The type in which values of this one move from file to file, if it is another.
+/// Returns the type in which values of this type move from file to file, if it is another type.
 pub(crate) fn moving_type(data_type: &ArrowType) -> Option<ArrowType> {
     match data_type {
         ArrowType::Utf8 => Some(ArrowType::Utf8View),
@@ -23,7 +25,7 @@ pub(crate) fn moving_type(data_type: &ArrowType) -> Option<ArrowType> {
     }
 }
 
-/// The type of the values of rows, which may come as keys.
+/// Returns the type of the values of rows, which may be stored as dictionary keys.
 pub(crate) fn value_type(data_type: &ArrowType) -> &ArrowType {
     match data_type {
         ArrowType::Dictionary(_, values) => values,
@@ -31,8 +33,8 @@ pub(crate) fn value_type(data_type: &ArrowType) -> &ArrowType {
     }
 }
 
-/// A batch of these columns, of which some may be keys into values of the types that the schema
-/// says.
+/// Returns a batch of these columns. Some columns may be dictionary keys into values of the types
+/// that the schema has.
 pub(crate) fn moving_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let is_keyed = |column: &ArrayRef| matches!(column.data_type(), ArrowType::Dictionary(..));
@@ -50,15 +52,15 @@ pub(crate) fn moving_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usi
     Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
 }
 
-/// The schema of a file with columns in such types, as far as they are stored so; None if there are
-/// none.
+/// Returns the schema of a file with such types for the columns that are stored so; None if there
+/// are none.
 pub(super) fn as_decoded(schema: &SchemaRef, descriptor: &SchemaDescriptor, with_texts: bool) -> Option<SchemaRef> {
     let (mut leaf, mut any) = (0, false);
     let field = |field: &FieldRef| {
         let column = descriptor.columns().get(leaf);
         leaf += leaf_count(field.data_type());
         let is_stored_so = match (field.data_type(), column.map(|column| (column.physical_type(), column.converted_type()))) {
-            // The decoder checks only what is marked as UTF-8.
+            // The decoder checks only columns that are marked as UTF-8.
             (ArrowType::Utf8, Some((_, ConvertedType::UTF8))) => with_texts,
             (ArrowType::Decimal128(..), Some((PhysicalType::INT32 | PhysicalType::INT64, _))) => true,
             _ => false,
@@ -75,12 +77,12 @@ pub(super) fn as_decoded(schema: &SchemaRef, descriptor: &SchemaDescriptor, with
     any.then(|| Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
-/// Whether these are the same values, first as they are decoded and then as the table has them.
+/// Returns whether `decoded` is the fast form of the type `usual`.
 pub(super) fn is_moving_form(decoded: &ArrowType, usual: &ArrowType) -> bool {
     moving_type(usual).as_ref() == Some(decoded)
 }
 
-/// The same values in the type that is wanted of them, if it is another form of theirs.
+/// Returns the same values in the requested type, if it is another form of their type.
 pub(crate) fn in_form(array: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef> {
     use ArrowType as T;
     Ok(match (array.data_type(), wanted) {
@@ -97,7 +99,7 @@ pub(crate) fn in_form(array: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef> 
     })
 }
 
-/// The same, with its field.
+/// Returns the same values in the requested type, with their field.
 pub(super) fn as_wanted(field: &FieldRef, array: &ArrayRef, wanted: &ArrowType) -> Result<(FieldRef, ArrayRef)> {
     let array = in_form(array, wanted)?;
     let field = match array.data_type() == field.data_type() {
@@ -107,7 +109,7 @@ pub(super) fn as_wanted(field: &FieldRef, array: &ArrayRef, wanted: &ArrowType) 
     Ok((field, array))
 }
 
-/// How many leaves are below a type.
+/// Returns how many leaves a type has.
 pub(super) fn leaf_count(arrow: &ArrowType) -> usize {
     match arrow {
         ArrowType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),

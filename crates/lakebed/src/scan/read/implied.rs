@@ -1,8 +1,8 @@
 //! Bounds of row ids, positions and the other fields of `_metadata` in parts of a file.
 //!
-//! PROTOCOL "Row Tracking": a row has the id and the version that the file keeps for it in a
-//! column; where there is none, or null, its id is that of the file's first row plus its position,
-//! and its version the file's. Read [`Logged::bound`] first.
+//! PROTOCOL "Row Tracking": a row has the id and the version that the file stores for it in a
+//! column. If there is no such column, or if it is null, the id is the id of the file's first row
+//! plus the position of the row, and the version is the file's. Begin with [`Logged::bound`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::job::Job;
 use crate::scan::file::ScanFile;
 use crate::scan::row_column::RowColumnKind;
 
-/// What is known of the rows of a file before it is opened.
+/// What is known about the rows of a file before it is opened.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Logged {
     path: String,
@@ -28,11 +28,11 @@ pub(super) struct Logged {
     moved_versions: Option<String>,
 }
 
-/// What a file keeps of moved rows in a column, for some runs of rows.
+/// What a file stores in a column for rows that moved, for some runs of rows.
 pub(super) struct Moved {
-    /// Their bounds on one side.
+    /// The bounds of the stored values on one side.
     pub(super) bounds: ArrayRef,
-    /// How many rows of each run have not moved.
+    /// The number of rows in each run that have not moved.
     pub(super) nulls: ArrayRef,
 }
 
@@ -49,7 +49,7 @@ impl Logged {
         }
     }
 
-    /// The column in which a file keeps this of rows that moved.
+    /// Returns the column in which a file stores this `_metadata` column for rows that moved.
     pub(super) fn moved_column(&self, of: RowColumnKind) -> Option<&str> {
         match of {
             RowColumnKind::RowId => self.moved_ids.as_deref(),
@@ -58,8 +58,8 @@ impl Logged {
         }
     }
 
-    /// Bounds, on one side, of what is asked of runs of rows; None if nothing is known. `moved` is
-    /// what the file keeps of them.
+    /// Returns the bounds of a `_metadata` column on one side, for runs of rows; None if nothing is
+    /// known. `moved` is what the file stores for rows that moved.
     pub(super) fn bound(
         &self,
         of: RowColumnKind,

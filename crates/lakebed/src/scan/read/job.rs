@@ -1,5 +1,5 @@
-//! What all files of a task have in common: which columns to find, what to test, how the output is
-//! put together.
+//! What all files of a task have in common: the columns to find, the condition to test, and how the
+//! output is put together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,15 +24,15 @@ use crate::scan::row_column::{ChangeType, RowColumnKind};
 use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
 
-/// Pieces that are decoded or wait to be taken, for each core.
+/// The number of pieces per core that are decoded or wait to be taken.
 const PIECES_PER_CORE: usize = 2;
-/// Rows that have to be tested before their share of matches means something.
+/// The number of rows that must be tested before their share of matches is used.
 const ENOUGH_TESTED: u64 = 50_000;
-/// Of a hundred rows, so many matches make it cheaper to decode all columns at once and to drop
-/// rows afterwards.
+/// From this percentage of matches on, it is cheaper to decode all columns at once and to drop rows
+/// afterwards.
 const MANY_MATCHES: u64 = 30;
 
-/// A task, understood.
+/// A task in the form in which its files are read.
 pub(super) struct Job {
     store: Store,
     table: String,
@@ -40,7 +40,7 @@ pub(super) struct Job {
     physical: StructType,
     partition_columns: Vec<StructField>,
     condition: Option<Condition>,
-    /// The sources of row ids, positions and their like in the condition.
+    /// The sources of the `_metadata` columns in the condition.
     asked: Vec<Slot>,
     moved_ids: Option<String>,
     moved_versions: Option<String>,
@@ -57,11 +57,11 @@ pub(super) struct Job {
     matching_rows: AtomicU64,
 }
 
-/// The columns that are looked for in files: first those of the condition, then the others.
+/// The columns that are searched for in files: first those of the condition, then the others.
 pub(super) struct Wanted {
     pub(super) tested: StructType,
     pub(super) others: StructType,
-    /// Columns that are found by name even where others are found by field id.
+    /// The columns that are found by name even if the others are found by field id.
     pub(super) by_name: Vec<String>,
 }
 
@@ -71,22 +71,23 @@ pub(super) struct Output {
     slots: Vec<Slot>,
 }
 
-/// Where a column of the output comes from.
+/// The source of an output column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Slot {
-    /// The columns of the condition and then the others, by position.
+    /// The position of a column of the file. Columns of the condition are counted first, then the
+    /// others.
     File(usize),
-    /// A partition column, by position.
+    /// The position of a partition column.
     Partition(usize),
     FilePath,
     FileSize,
     FileIndex,
     RowIndex,
-    /// The position of the column that holds ids which moved with their rows, if there is one.
+    /// The position of the column that stores the ids of rows that moved, if there is one.
     RowId(Option<usize>),
-    /// The same of versions.
+    /// The position of the column that stores the versions of rows that moved, if there is one.
     RowCommitVersion(Option<usize>),
-    /// The position of the column in which rows say what happened to them, if a file of the task
+    /// The position of the column that stores the change type of each row, if a file of the task
     /// has one.
     ChangeType(Option<usize>),
     CommitVersion,
@@ -94,7 +95,7 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// The position of the column of the file that it looks at, if it does.
+    /// Returns the position of the column of the file that this source reads, if it reads one.
     fn position(self) -> Option<usize> {
         match self {
             Self::File(position) => Some(position),
@@ -103,7 +104,7 @@ impl Slot {
         }
     }
 
-    /// Whether it is told by the positions of rows.
+    /// Returns whether the value depends on the positions of rows.
     pub(super) fn is_of_positions(self) -> bool {
         matches!(self, Self::RowIndex | Self::RowId(_))
     }
@@ -125,7 +126,8 @@ impl Job {
                 Predicate::Filter(filter) => Arc::clone(filter),
             };
             let of_filter = Pruner::of_footers(&filter, schema, &spec.partition_columns, spec.mapping_mode)?;
-            // Otherwise, files that partition values do not rule out match as a whole.
+            // If partition values decide the predicate, all rows of a file that they do not rule
+            // out match.
             if !of_filter.is_exact_on_partitions() {
                 tested = Some(filter);
             }
@@ -183,7 +185,7 @@ impl Job {
         &self.store
     }
 
-    /// The table, for messages.
+    /// Returns the table, for messages.
     pub(super) fn table(&self) -> &str {
         &self.table
     }
@@ -192,39 +194,40 @@ impl Job {
         self.mode
     }
 
-    /// The table's schema with physical names.
+    /// Returns the schema of the table with physical names.
     pub(super) fn physical(&self) -> &StructType {
         &self.physical
     }
 
-    /// With the physical name of each.
+    /// Returns the physical name and the type of each partition column.
     pub(super) fn partition_columns(&self) -> impl Iterator<Item = (&str, PrimitiveType)> {
         self.partition_columns.iter().map(|field| {
             let primitive = match field.data_type {
                 DataType::Primitive(primitive) => primitive,
-                // Nobody can write such a table; its values are text.
+                // Nobody can write such a table. Its partition values are strings.
                 _ => PrimitiveType::String,
             };
             (physical_name(field, self.mode), primitive)
         })
     }
 
-    /// The position of a partition column by its logical name.
+    /// Returns the position of a partition column with this logical name.
     pub(super) fn partition_position(&self, name: &str) -> Option<usize> {
         self.partition_columns.iter().position(|field| field.name == name)
     }
 
-    /// What rows are tested for, beyond what partition values decide.
+    /// Returns the condition that rows are tested for, if partition values alone do not decide it.
     pub(super) fn condition(&self) -> Option<&Condition> {
         self.condition.as_ref()
     }
 
-    /// The columns in which files keep the ids and the versions of rows that moved.
+    /// Returns the columns in which files store the ids and the versions of rows that moved.
     pub(super) fn moved(&self) -> (Option<&String>, Option<&String>) {
         (self.moved_ids.as_ref(), self.moved_versions.as_ref())
     }
 
-    /// The sources of row ids, positions and their like in the condition, in its order.
+    /// Returns the sources of the `_metadata` columns in the condition, in the order of the
+    /// condition.
     pub(super) fn asked(&self) -> &[Slot] {
         &self.asked
     }
@@ -241,7 +244,7 @@ impl Job {
         &self.output
     }
 
-    /// Whether columns come out as they are decoded.
+    /// Returns whether columns are returned in the types in which they are decoded.
     pub(super) fn is_moving(&self) -> bool {
         self.is_moving
     }
@@ -254,32 +257,33 @@ impl Job {
         &self.cores
     }
 
-    /// How many pieces are decoded, or wait to be taken, at once.
+    /// Returns how many pieces are decoded, or wait to be taken, at once.
     pub(super) fn lanes(&self) -> usize {
         self.cores.count() * PIECES_PER_CORE
     }
 
-    /// How many bytes may wait to be taken.
+    /// Returns how many decoded bytes may wait to be taken.
     pub(super) fn ahead_bytes(&self) -> Option<u64> {
         self.options.ahead_bytes
     }
 
-    /// Rows of a batch, if the caller says so.
+    /// Returns the number of rows of a batch, if the caller chose it.
     pub(super) fn batch_rows(&self) -> Option<usize> {
         self.options.batch_rows
     }
 
-    /// The limit, if there is one.
+    /// Returns the limit, if there is one.
     pub(super) fn limit(&self) -> Option<u64> {
         self.limit
     }
 
-    /// Whether there are fewer files than cores.
+    /// Returns whether there are fewer files than cores.
     pub(super) fn has_few_files(&self) -> bool {
         self.files < self.cores.count()
     }
 
-    /// How many more rows are wanted once so many are on their way; None if that cannot be said.
+    /// Returns how many more rows are needed when this many rows are already started; None if that
+    /// is unknown.
     pub(super) fn rows_wanted(&self, started: u64) -> Option<u64> {
         if self.condition.is_some() {
             return None;
@@ -287,13 +291,14 @@ impl Job {
         self.limit.map(|limit| limit.saturating_sub(started))
     }
 
-    /// Remembers how selective the condition is.
+    /// Counts tested and matching rows, from which the selectivity of the condition follows.
     pub(super) fn count_tested(&self, tested: u64, matching: u64) {
         self.tested_rows.fetch_add(tested, Ordering::Relaxed);
         self.matching_rows.fetch_add(matching, Ordering::Relaxed);
     }
 
-    /// Whether so many rows match that decoding the condition's columns first does not pay.
+    /// Returns whether so many rows match that it does not pay to decode the columns of the
+    /// condition first.
     pub(super) fn matches_many(&self) -> bool {
         let (tested, matching) = (self.tested_rows.load(Ordering::Relaxed), self.matching_rows.load(Ordering::Relaxed));
         tested >= ENOUGH_TESTED && matching.saturating_mul(100) >= tested.saturating_mul(MANY_MATCHES)
@@ -301,7 +306,8 @@ impl Job {
 }
 
 impl Wanted {
-    /// Where a column of the output is found, added if the condition does not need the same.
+    /// Returns the position of a column of the output. The column is added if the condition does
+    /// not use the same column.
     fn position_of(&mut self, field: &StructField) -> usize {
         let same = |other: &StructField| other.name == field.name && other.data_type == field.data_type;
         if let Some(position) = self.tested.fields.iter().position(same) {
@@ -311,15 +317,15 @@ impl Wanted {
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 
-    /// The sources of row ids, positions and their like in a condition. What a file stores of them
-    /// is read with the condition's columns.
+    /// Returns the source of a `_metadata` column of the condition. Columns that files store for it
+    /// are read together with the columns of the condition.
     fn slot_asked(&mut self, kind: RowColumnKind, spec: &ScanSpec, read: &[ScanFile]) -> Slot {
         let slot = self.slot_of_rows(kind, spec, read);
         self.tested.fields.append(&mut self.others.fields);
         slot
     }
 
-    /// Where a column about rows comes from.
+    /// Returns the source of a column about rows.
     fn slot_of_rows(&mut self, kind: RowColumnKind, spec: &ScanSpec, read: &[ScanFile]) -> Slot {
         let rows_tell = |file: &ScanFile| file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
         match kind {
@@ -337,12 +343,12 @@ impl Wanted {
         }
     }
 
-    /// Where that is found which moved with its rows.
+    /// Returns the position of a column that stores values of rows that moved.
     fn moved(&mut self, name: Option<&String>) -> Option<usize> {
         name.map(|name| self.position_by_name(name, PrimitiveType::Long))
     }
 
-    /// Where a column is found that is not in the schema.
+    /// Returns the position of a column that is not in the schema of the table.
     fn position_by_name(&mut self, name: &str, data_type: PrimitiveType) -> usize {
         if self.by_name.iter().any(|known| known == name)
             && let Some(position) = self.tested.fields.iter().chain(&self.others.fields).position(|field| field.name == name)
@@ -354,7 +360,7 @@ impl Wanted {
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 
-    /// All of them.
+    /// Returns all columns.
     pub(super) fn all(&self) -> StructType {
         StructType { fields: self.tested.fields.iter().chain(&self.others.fields).cloned().collect() }
     }
@@ -369,7 +375,7 @@ impl Output {
         &self.slots
     }
 
-    /// Columns of files come out in the types in which they move on.
+    /// Changes the types of columns of files to those in which rows move to other files.
     fn move_on(&mut self) {
         let field =
             |(field, slot): (&FieldRef, &Slot)| match moving_type(field.data_type()).filter(|_| matches!(slot, Slot::File(_))) {
@@ -380,17 +386,17 @@ impl Output {
         self.schema = Arc::new(Schema::new(fields));
     }
 
-    /// Whether something of the output comes from the column of the file at this position.
+    /// Returns whether an output column reads the column of the file at this position.
     pub(super) fn takes(&self, position: usize) -> bool {
         self.slots.iter().any(|slot| slot.position() == Some(position))
     }
 
-    /// Whether a column of the output comes from there.
+    /// Returns whether an output column has this source.
     pub(super) fn has(&self, slot: Slot) -> bool {
         self.slots.contains(&slot)
     }
 
-    /// The fields with the slots.
+    /// Returns the fields of the output with their sources.
     pub(super) fn fields(&self) -> impl Iterator<Item = (&FieldRef, Slot)> {
         self.schema.fields().iter().zip(self.slots.iter().copied())
     }

@@ -1,5 +1,6 @@
-//! How single values of a file become the table's: types that were widened since, old encodings of
-//! timestamps, text that nobody checked, text to pad.
+//! Converts single values of a file to those of the table. The types may have been widened since
+//! the file was written, timestamps may have old encodings, strings may be unchecked, and strings
+//! may need padding.
 
 use std::sync::Arc;
 
@@ -18,19 +19,21 @@ use super::form::is_moving_form;
 use super::rebase::{Rebase, Zone, rebase_days, rebase_micros};
 use crate::Result;
 
-/// What becomes of the values of one leaf.
+/// How the values of one leaf are converted.
 pub(super) struct Leaf {
     to: ArrowType,
-    /// The decoder checks only what is marked as UTF-8 and calls other things text, too.
+    /// Whether strings must be checked. The decoder checks only columns that are marked as UTF-8,
+    /// but it returns others as strings, too.
     unchecked_text: bool,
     old_dates: bool,
     old_timestamps: Option<Zone>,
-    /// Text is padded to so many characters.
+    /// The number of characters to which strings are padded.
     padded: Option<u32>,
 }
 
 impl Leaf {
-    /// From what is found in a file to what the table has; refused if Delta allows no such change.
+    /// Returns the conversion from the type in a file to the type of the table. It is refused if
+    /// Delta does not allow the change of type.
     pub(super) fn new(wanted: PrimitiveType, found: &ArrowType, column: &ColumnDescriptor, rebase: &Rebase) -> Result<Self> {
         let to = primitive_to_arrow(wanted)?;
         widen::cast_up(&new_empty_array(found), &to)?;
@@ -52,12 +55,12 @@ impl Leaf {
         })
     }
 
-    /// Whether values change in a way that may put them in another order.
+    /// Returns whether the conversion may change the order of values.
     pub(super) fn is_of_old_calendar(&self) -> bool {
         self.old_dates || self.old_timestamps.is_some()
     }
 
-    /// Whether values of this type are the table's, but for their form.
+    /// Returns whether decoded values of this type are those of the table, apart from their form.
     pub(super) fn keeps(&self, decoded: &ArrowType) -> bool {
         let is_same = decoded == &self.to && !self.unchecked_text && !self.is_of_old_calendar();
         (is_same || is_moving_form(decoded, &self.to)) && self.padded.is_none()
@@ -87,7 +90,7 @@ impl Leaf {
     }
 }
 
-/// The same text, if it is UTF-8.
+/// Returns the same strings if they are UTF-8.
 fn checked_text(text: &StringArray) -> Result<ArrayRef> {
     let bytes = BinaryArray::try_new(text.offsets().clone(), text.values().clone(), text.nulls().cloned())?;
     Ok(Arc::new(StringArray::try_from_binary(bytes)?))

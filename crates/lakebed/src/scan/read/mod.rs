@@ -1,10 +1,11 @@
-//! Reading the files of a task: Parquet in, the table's rows out.
+//! Reads the files of a task: Parquet files become batches of the table's columns.
 //!
-//! [`read_files`] opens the files in order (`file`: metadata, deletion vector, which row groups and
-//! pages can hold matches), cuts them into pieces and decodes several pieces at once (`piece`),
-//! each of which becomes batches of the table's columns (`fit`, `leaf`, `variant`, `rebase`; `form`
-//! is how rows are decoded the fastest). The batches come out in the order of files and rows. What
-//! is decoded and not yet taken counts against a memory budget.
+//! [`read_files`] opens the files in order. `file` reads the metadata and the deletion vector and
+//! decides which row groups and pages can hold matches. Each file is cut into pieces, and several
+//! pieces are decoded at once (`piece`). Each piece becomes batches of the table's columns (`fit`,
+//! `leaf`, `variant`, `rebase`). `form` describes the types in which decoding is fastest. The
+//! batches are returned in the order of files and rows. Decoded rows that the consumer has not
+//! taken count against a memory budget.
 
 mod bounds;
 pub(crate) mod columns;
@@ -47,13 +48,13 @@ use super::spec::ScanSpec;
 use crate::runtime::stream::RecordBatchStream;
 use crate::{Error, Result};
 
-/// Files whose metadata is read ahead.
+/// The number of files whose metadata is read ahead.
 const FILES_AHEAD: usize = 8;
 
-/// The rows of files, in the order of the files. Must be called within a Tokio runtime.
+/// Returns the rows of files, in the order of the files. It must be called within a Tokio runtime.
 ///
-/// Reading starts when the stream is made and runs ahead of the reader as far as memory allows.
-/// Dropping the stream stops it.
+/// Reading starts when the stream is created. It runs ahead of the consumer as far as memory
+/// allows. Dropping the stream stops it.
 pub fn read_files(store: &Store, spec: &ScanSpec, files: Vec<ScanFile>, options: ReadOptions) -> Result<RecordBatchStream> {
     let job = Arc::new(Job::new(store, spec, &files, options)?);
     let schema = Arc::clone(job.output().schema());
@@ -66,15 +67,16 @@ pub fn read_files(store: &Store, spec: &ScanSpec, files: Vec<ScanFile>, options:
 struct Reading {
     job: Arc<Job>,
     lanes: Lanes<Parcel>,
-    /// Of the pieces started so far; exact as long as there is no filter.
+    /// The rows of the pieces that were started so far. The number is exact if there is no
+    /// condition.
     started_rows: u64,
 }
 
 impl Reading {
     async fn run(mut self, files: VecDeque<(usize, ScanFile)>) -> Result<()> {
         let started = self.start_all(files).await;
-        // What an error follows is given first: rows, or an error that comes before it in the order
-        // of the files.
+        // The rows and errors that come before this error in the order of the files are returned
+        // first.
         self.lanes.finish().await?;
         started
     }
@@ -99,7 +101,8 @@ impl Reading {
         let memory = self.job.memory();
         let share = tokio::select! {
             share = memory.reserve(piece.size_bytes()) => share,
-            // Whoever holds nothing may always go on, lest two streams wait for each other.
+            // A stream that holds no memory may always go on, so that two streams cannot wait for
+            // each other.
             () = self.lanes.idle(&slot) => memory.reserve_now(piece.size_bytes()),
         };
         let (job, file) = (Arc::clone(&self.job), Arc::clone(file));
@@ -108,10 +111,10 @@ impl Reading {
     }
 }
 
-/// Files that are opened ahead, in order.
+/// The files that are opened ahead, in order.
 struct Ahead {
     job: Arc<Job>,
-    /// With their places in the task.
+    /// The files that are not being opened yet, with their indices in the task.
     files: VecDeque<(usize, ScanFile)>,
     opening: VecDeque<oneshot::Receiver<Result<OpenFile>>>,
     tasks: JoinSet<()>,
@@ -119,7 +122,7 @@ struct Ahead {
 
 impl Ahead {
     async fn next(&mut self) -> Option<Result<OpenFile>> {
-        // With a limit and nothing that drops rows, the first file mostly suffices.
+        // If there is a limit and nothing drops rows, the first file is usually enough.
         let most = if self.job.rows_wanted(0).is_some() { 1 } else { FILES_AHEAD };
         while self.opening.len() < most {
             let Some((index, file)) = self.files.pop_front() else { break };
@@ -136,7 +139,7 @@ impl Ahead {
     }
 }
 
-/// The batches, up to the limit.
+/// The stream of batches, up to the limit.
 struct Limited {
     parcels: Option<InOrder<Parcel>>,
     rows_left: Option<u64>,
@@ -161,7 +164,7 @@ impl Stream for Limited {
         let batch = if rows > *left { batch.slice(0, usize::try_from(*left).unwrap_or(usize::MAX)) } else { batch };
         *left -= batch.num_rows() as u64;
         if *left == 0 {
-            // Nothing more is wanted: all work stops.
+            // The limit is reached, so all work stops.
             this.parcels = None;
         }
         Poll::Ready(Some(Ok(batch)))

@@ -1,4 +1,4 @@
-//! How files are read.
+//! Options for reading files.
 
 use std::sync::Arc;
 
@@ -8,33 +8,34 @@ use arrow_buffer::BooleanBuffer;
 use crate::Result;
 use crate::runtime::memory::MemoryBudget;
 
-/// How files are read.
+/// Options for reading files.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
-    /// What decoded batches count against; the process's budget unless given.
+    /// The budget that decoded batches count against. By default it is that of the process.
     pub memory: Option<MemoryBudget>,
-    /// Rows of a batch, at most; chosen by the size of rows unless given.
+    /// The greatest number of rows of a batch. By default it follows from the size of the rows.
     pub batch_rows: Option<usize>,
-    /// Cores to decode with; all unless given.
+    /// The number of cores to decode with. By default all cores are used.
     pub cores: Option<usize>,
-    /// Of local files, how many bytes are decoded ahead, about, for a taker that is slower than
-    /// decoding; as many as memory allows unless given. Elsewhere each piece of a file costs
-    /// requests, so pieces stay large.
+    /// About how many bytes of local files are decoded ahead for a consumer that is slower than
+    /// decoding. By default it is as many as memory allows. In other stores each piece of a file
+    /// costs requests, so pieces stay large.
     pub ahead_bytes: Option<u64>,
-    /// Texts as views and short decimals in 64 bits, which is how they are decoded and encoded the
-    /// fastest: for rows that go to files again. Where a file has a column as keys into a
-    /// dictionary of such values it comes so. Rows that are tested come in the usual types.
+    /// Whether strings are returned as views and short decimals in 64 bits. These types are the
+    /// fastest to decode and encode, and are meant for rows that are written to files again. A
+    /// column that a file stores as keys into a dictionary of such values is returned in this form.
+    /// Rows that are tested have the usual types.
     pub is_moving: bool,
-    /// What rows are tested for besides the filter.
+    /// A test that rows must pass besides the predicate.
     pub test: Option<Arc<dyn RowTest>>,
 }
 
-/// A test that no text could say, such as whether a row is among many others. Its columns are
-/// decoded first, the others only for rows that pass.
+/// A test that a predicate cannot express, such as whether a row is among many other rows. The
+/// columns of the test are decoded first. The other columns are decoded only for rows that pass.
 pub trait RowTest: std::fmt::Debug + Send + Sync {
-    /// The paths of the columns that it looks at.
+    /// Returns the paths of the columns that the test uses.
     fn columns(&self) -> Vec<Vec<String>>;
 
-    /// For each row whether it is wanted, given those columns.
+    /// Returns for each row whether it passes, given these columns.
     fn test(&self, rows: &RecordBatch) -> Result<BooleanBuffer>;
 }

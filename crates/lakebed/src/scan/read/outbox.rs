@@ -1,5 +1,5 @@
-//! Batches on their way out: small ones are joined, all are counted against the memory budget until
-//! they are taken.
+//! Sends batches. Small batches are joined, and all batches count against the memory budget until
+//! the consumer takes them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// The batch, which from now on is the taker's.
+    /// Returns the batch. Its memory no longer counts against the budget.
     pub(super) fn open(self) -> RecordBatch {
         self.batch
     }
 }
 
-/// Where a piece puts its rows.
+/// The outbox that a piece puts its rows in.
 pub(super) struct Outbox {
     lane: LaneSender<Parcel>,
     schema: SchemaRef,
     share: Reservation,
     batch_rows: usize,
-    /// Too few rows to be sent alone.
+    /// Batches with too few rows to be sent alone.
     waiting: Vec<Rows>,
     waiting_rows: usize,
     sent_rows: u64,
@@ -45,7 +45,8 @@ struct Rows {
 }
 
 impl Outbox {
-    /// `share` is what the piece reserved; `most_rows` is how many rows anybody wants of it.
+    /// Returns an outbox. `share` is the memory that the piece reserved. `most_rows` is the
+    /// greatest number of rows that are needed.
     pub(super) fn new(
         lane: LaneSender<Parcel>,
         schema: SchemaRef,
@@ -57,24 +58,24 @@ impl Outbox {
         Self { lane, schema, share, batch_rows: batch_rows.max(1), waiting: Vec::new(), waiting_rows: 0, sent_rows: 0, most_rows }
     }
 
-    /// Whether nobody wants more rows.
+    /// Returns whether no more rows are needed.
     pub(super) fn is_closed(&self) -> bool {
         self.lane.is_closed() || self.sent_rows >= self.most_rows
     }
 
-    /// Rows that were put in, whether sent or waiting.
+    /// Returns how many rows were put in, whether they are sent or waiting.
     pub(super) fn rows(&self) -> u64 {
         self.sent_rows + self.waiting_rows as u64
     }
 
-    /// Puts rows in. The fields are those of the schema, but for nulls that the schema does not
-    /// allow.
+    /// Puts rows in. The fields are those of the schema, except that they may be nullable where the
+    /// schema is not.
     pub(super) fn put(&mut self, fields: Vec<FieldRef>, columns: Vec<ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
         if count == 0 {
             return Ok(self.flow());
         }
         let rows = Rows { fields, columns, count };
-        // Joining copies, so only batches that are small enough to bother the taker are joined.
+        // Joining copies rows, so only batches that are too small for the consumer are joined.
         if count >= self.batch_rows / 4 {
             self.flush()?;
             self.send(rows)?;
@@ -91,7 +92,7 @@ impl Outbox {
         Ok(self.flow())
     }
 
-    /// Sends what waits.
+    /// Sends the rows that wait.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.waiting_rows = 0;
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -118,7 +119,7 @@ impl Outbox {
         self.share.grow_to(size);
         let parcel = Parcel { batch, _share: self.share.split(size) };
         self.sent_rows += rows.count as u64;
-        // A closed lane is noticed by the next look at it.
+        // The next call of `is_closed` notices a closed lane.
         let _ = self.lane.send(parcel);
         Ok(())
     }
@@ -129,7 +130,7 @@ impl Outbox {
 }
 
 impl Rows {
-    /// Whether both can be one batch.
+    /// Returns whether both can be one batch.
     fn joins(&self, other: &Self) -> bool {
         self.fields == other.fields
     }

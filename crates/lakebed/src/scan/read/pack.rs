@@ -1,5 +1,4 @@
-//! What becomes of decoded rows: tested, freed of deleted ones, put together as the output wants
-//! them.
+//! Processes decoded rows: tests the condition, drops deleted rows, and puts the output together.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use super::rows::{Positions, Rows, Walk};
 use crate::scan::row_column::ChangeType;
 use crate::{Error, Result};
 
-/// What happens to the decoded rows of a piece, in order.
+/// Processes the decoded rows of a piece, in order.
 pub(super) struct Packing {
     job: Arc<Job>,
     file: Arc<OpenFile>,
@@ -36,20 +35,20 @@ pub(super) struct Packing {
 #[derive(Default)]
 pub(super) struct Found {
     marks: Vec<BooleanBuffer>,
-    /// Columns of the condition that come out, by matching row, batch by batch.
+    /// By batch, the columns of the condition that are in the output, for the matching rows.
     kept: Vec<Kept>,
 }
 
-/// What of a batch comes out.
+/// The matching rows of one batch.
 struct Kept {
     fields: Vec<FieldRef>,
     columns: Vec<ArrayRef>,
     positions: Option<ArrayRef>,
 }
 
-/// What the first of two passes has found.
+/// The result of the first of two passes.
 pub(super) struct Matches {
-    /// One for each decoded row.
+    /// One bit for each decoded row. It is set if the row matches.
     marks: BooleanBuffer,
     count: usize,
     fields: Vec<FieldRef>,
@@ -67,39 +66,39 @@ impl Packing {
         self.job.cores().clone()
     }
 
-    /// The leaves of columns whose rows may come as keys: of those that come out as they are
-    /// stored.
+    /// Returns the leaves of the columns that may be decoded as dictionary keys. These are the
+    /// columns that are returned as they are stored.
     pub(super) fn keyed(&self, fit: &Fit) -> Vec<usize> {
         let wanted = |position| self.job.is_moving() && self.job.output().has(Slot::File(position));
         fit.keyed(wanted)
     }
 
-    /// Whether nobody wants more.
+    /// Returns whether no more rows are needed.
     pub(super) fn is_closed(&self) -> bool {
         self.outbox.is_closed()
     }
 
-    /// Rows that came out.
+    /// Returns the number of rows that were put out.
     pub(super) fn rows_out(&self) -> u64 {
         self.outbox.rows()
     }
 
-    /// The rows that have not been decoded, of these.
+    /// Returns those of these rows that have not been decoded yet.
     pub(super) fn rest(&self, rows: &Rows) -> Rows {
         self.ahead.rest(rows)
     }
 
-    /// These rows are to be decoded anew.
+    /// Sets the rows that are decoded next, when decoding starts again.
     pub(super) fn start_over(&mut self, rows: &Rows) {
         self.ahead = rows.walk();
     }
 
-    /// Sends what still waits.
+    /// Sends the rows that still wait.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.outbox.flush()
     }
 
-    /// Takes rows with all columns.
+    /// Processes rows with all columns.
     pub(super) fn pack(&mut self, batch: &RecordBatch) -> Result<ControlFlow<()>> {
         let positions = self.ahead.next(batch.num_rows() as u64);
         let file = Arc::clone(&self.file);
@@ -118,7 +117,7 @@ impl Packing {
         self.send(&columns, positions.as_ref(), count)
     }
 
-    /// Takes rows with the condition's columns, in the first of two passes.
+    /// Processes rows with the columns of the condition, in the first of two passes.
     pub(super) fn test(&mut self, batch: &RecordBatch, found: &mut Found) -> Result<ControlFlow<()>> {
         let positions = self.ahead.next(batch.num_rows() as u64);
         let columns = self.file.stored()?.tested.adapt(batch)?;
@@ -134,8 +133,8 @@ impl Packing {
         Ok(self.flow())
     }
 
-    /// Takes rows with the other columns, in the second of two passes: those that match, from one
-    /// of them on.
+    /// Processes rows with the other columns, in the second of two passes. The rows are matching
+    /// rows, beginning with the match at index `from`.
     pub(super) fn join(&mut self, batch: &RecordBatch, matches: &Matches, from: usize) -> Result<ControlFlow<()>> {
         let count = batch.num_rows();
         if from + count > matches.count {
@@ -150,7 +149,7 @@ impl Packing {
         self.send(&columns, positions.as_ref(), count)
     }
 
-    /// Sends rows of which the file says nothing.
+    /// Sends rows for which no column of the file is read.
     pub(super) fn send_counted(mut self, rows: u64, batch_rows: usize) -> Result<()> {
         let mut left = rows;
         while left > 0 {
@@ -163,7 +162,7 @@ impl Packing {
         self.finish()
     }
 
-    /// The rows that match and are not deleted; None if all are such.
+    /// Marks the rows that match and are not deleted; None if all rows match and none is deleted.
     fn marks(&self, columns: &Adapted, positions: &Positions, count: usize) -> Result<Option<BooleanBuffer>> {
         let live = positions.live(self.file.stored()?.deleted.as_ref());
         let Some(condition) = self.job.condition() else { return Ok(live) };
@@ -202,7 +201,7 @@ impl Packing {
         self.job.output().slots().iter().any(|slot| slot.is_of_positions())
     }
 
-    /// The row ids, positions and their like that the condition names.
+    /// Returns the `_metadata` columns that the condition names.
     fn metadata_field(&self, field: &Field, columns: &Adapted, positions: &Positions, count: usize) -> Result<ArrayRef> {
         let asked = self.job.asked();
         let positions = asked.iter().any(|slot| slot.is_of_positions()).then(|| positions.column());
@@ -214,7 +213,7 @@ impl Packing {
         Ok(Arc::new(StructArray::try_new(fields.clone(), values, None)?))
     }
 
-    /// Puts the output together.
+    /// Puts the output columns together and sends them.
     fn send(&mut self, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
         let mut fields = Vec::new();
         let mut made = Vec::new();
@@ -242,7 +241,8 @@ impl Packing {
         self.outbox.put(fields, made, count)
     }
 
-    /// What the log and the positions of rows say of them, and what moved with them.
+    /// Returns a column about rows. Its values come from the log, from the positions of the rows,
+    /// or from columns that store the values of rows that moved.
     fn value(&self, slot: Slot, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
         Ok(match slot {
             Slot::File(_) => return Err(Error::internal("a column of the file tells nothing of rows")),
@@ -274,7 +274,7 @@ impl Packing {
         })
     }
 
-    /// What happened to each row.
+    /// Returns the change type of each row.
     fn change_types(&self, of_file: ChangeType, in_file: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
         match (of_file, in_file) {
             (ChangeType::InFile, Some(column)) if column.null_count() == 0 => in_form(column, &ArrowType::Utf8),
@@ -322,7 +322,7 @@ impl Matches {
         &self.marks
     }
 
-    /// Of the decoded rows, how many there are up to the match of this number.
+    /// Returns how many decoded rows there are up to and including the match with this number.
     pub(super) fn rows_up_to(&self, matches: u64) -> u64 {
         let Some(last) = matches.checked_sub(1).and_then(|last| usize::try_from(last).ok()) else { return 0 };
         self.marks.set_indices().nth(last).map_or(self.marks.len() as u64, |row| row as u64 + 1)
@@ -335,7 +335,7 @@ fn chooser(marks: &BooleanBuffer) -> (FilterPredicate, usize) {
     (FilterBuilder::new(&mask).optimize().build(), count)
 }
 
-/// What moved with the rows, else what is said of them afresh.
+/// Returns the stored value of a row that moved, and the fresh value of any other row.
 fn moved_or(moved: Option<&ArrayRef>, count: usize, fresh: impl Fn(usize) -> Option<i64>) -> ArrayRef {
     let moved = moved.and_then(|column| column.as_primitive_opt::<Int64Type>());
     let value = |row: usize| match moved {
@@ -345,7 +345,7 @@ fn moved_or(moved: Option<&ArrayRef>, count: usize, fresh: impl Fn(usize) -> Opt
     Arc::new((0..count).map(value).collect::<Int64Array>())
 }
 
-/// One column of several. Parts may differ in what may be null inside them.
+/// Concatenates columns into one. They may differ in which nested fields are nullable.
 fn concat(parts: Vec<&ArrayRef>) -> Result<ArrayRef> {
     let alike = parts.windows(2).all(|pair| matches!(pair, [one, other] if one.data_type() == other.data_type()));
     if alike {
@@ -358,7 +358,7 @@ fn concat(parts: Vec<&ArrayRef>) -> Result<ArrayRef> {
     Ok(arrow_select::concat::concat(&parts)?)
 }
 
-/// The type with null allowed wherever it can be.
+/// Returns the type with every nested field nullable where possible.
 fn loosened(data_type: &ArrowType) -> ArrowType {
     let field = |field: &FieldRef, nullable: bool| {
         Arc::new(field.as_ref().clone().with_data_type(loosened(field.data_type())).with_nullable(nullable))

@@ -1,9 +1,10 @@
-//! A piece of a file: some rows of one row group, decoded, tested and sent.
+//! A piece of a file: some rows of one row group, which are decoded, tested and sent.
 //!
-//! With a condition there are two ways. In two passes, the condition's columns are decoded first
-//! and the others only for the rows that match; in one pass all are decoded and rows dropped
-//! afterwards, which is better when many rows match. Deleted rows are dropped together with those
-//! that do not match. What becomes of decoded rows is in `pack`.
+//! With a condition there are two ways to read a piece. In two passes, the columns of the condition
+//! are decoded first, and the other columns only for the rows that match. In one pass, all columns
+//! are decoded and rows are dropped afterwards, which is better when many rows match. Deleted rows
+//! are dropped together with the rows that do not match. The processing of decoded rows is in
+//! `pack`.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,14 +29,14 @@ use crate::runtime::memory::Reservation;
 /// Some rows of a file.
 pub(super) struct Piece {
     what: What,
-    /// How many of them are not deleted.
+    /// The number of rows that are not deleted.
     live_rows: u64,
     batch_rows: usize,
     size_bytes: u64,
 }
 
 enum What {
-    /// Rows without any column of the file.
+    /// Rows for which no column of the file is read.
     Counted,
     Stored {
         group: usize,
@@ -44,12 +45,12 @@ enum What {
 }
 
 impl Piece {
-    /// Rows of which nothing is in the file.
+    /// Returns a piece of rows for which no column of the file is read.
     pub(super) fn counted(rows: u64) -> Self {
         Self { what: What::Counted, live_rows: rows, batch_rows: size(MOST_BATCH_ROWS), size_bytes: 0 }
     }
 
-    /// Rows of a row group.
+    /// Returns a piece of rows of a row group.
     pub(super) fn stored(group: usize, rows: Rows, live_rows: u64, per: &PieceSize) -> Self {
         let count = rows.len();
         let size_bytes = count.saturating_mul(per.bytes_per_row.saturating_add(per.fetched_per_row));
@@ -57,17 +58,17 @@ impl Piece {
         Self { what: What::Stored { group, rows }, live_rows, batch_rows, size_bytes }
     }
 
-    /// How many rows come out if there is no condition.
+    /// Returns how many rows the piece returns if there is no condition.
     pub(super) fn live_rows(&self) -> u64 {
         self.live_rows
     }
 
-    /// What it takes in memory.
+    /// Returns how much memory the piece needs.
     pub(super) fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Decodes the rows and sends those that are wanted.
+    /// Decodes the rows and sends those that match.
     pub(super) async fn read(
         self,
         job: Arc<Job>,
@@ -88,7 +89,8 @@ impl Piece {
         loop {
             let outcome = if two_passes { pass.two(stored).await } else { pass.one(stored).await };
             match outcome {
-                // More than 2 GiB of text in one batch: smaller ones for what is left.
+                // One batch has more than 2 GiB of strings. The remaining rows are decoded in
+                // smaller batches.
                 Err(error) if error.is_batch_too_large() && pass.batch_rows > 1 => {
                     let rest = pass.packing().rest(&pass.rows);
                     pass.rows = rest;
@@ -102,7 +104,7 @@ impl Piece {
     }
 }
 
-/// Some rows on their way, in one pass or in two.
+/// Some rows that are decoded in one pass or in two.
 struct Pass {
     group: usize,
     rows: Rows,
@@ -111,7 +113,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// All columns at once.
+    /// Decodes all columns at once.
     async fn one(&self, stored: &Stored) -> Result<()> {
         let packing = Arc::clone(&self.packing);
         let take = move |batch: RecordBatch| locked(&packing).pack(&batch);
@@ -131,7 +133,7 @@ impl Pass {
         Ok(())
     }
 
-    /// The condition's columns, and then the others of the rows that match.
+    /// Decodes the columns of the condition, and then the other columns of the rows that match.
     async fn two(&self, stored: &Stored) -> Result<()> {
         let found = Arc::new(Mutex::new(Found::default()));
         let (packing, finding) = (Arc::clone(&self.packing), Arc::clone(&found));
@@ -187,13 +189,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Rows of a piece are fewer than memory has bytes.
+/// Converts a number of rows. A piece has fewer rows than memory has bytes.
 fn size(rows: u64) -> usize {
     usize::try_from(rows).unwrap_or(usize::MAX)
 }
 
 impl OpenFile {
-    /// The pieces to decode, in order; those that the first `rows_wanted` rows are in.
+    /// Returns the pieces to decode, in order. With `rows_wanted`, only pieces that hold some of
+    /// the first `rows_wanted` rows are returned.
     pub(super) fn pieces(&self, rows_wanted: Option<u64>) -> Result<Vec<Piece>> {
         let mut wanted = rows_wanted.unwrap_or(u64::MAX);
         let stored = match &self.content {
@@ -224,7 +227,7 @@ impl OpenFile {
 }
 
 impl Stored {
-    /// Rows of a row group in pieces of at most so many.
+    /// Cuts the rows of a row group into pieces of at most `most` rows.
     fn cut(&self, group: usize, rows: &Rows, most: u64) -> Vec<Rows> {
         let wanted = usize::try_from(rows.len() / most.max(1)).unwrap_or(usize::MAX);
         if wanted == 0 {

@@ -1,9 +1,8 @@
-//! Days and instants in files of old writers, which counted them by the Julian calendar before
-//! 1582-10-15.
+//! Dates and timestamps in files of old writers, which used the Julian calendar before 1582-10-15.
 //!
-//! Such a writer turned the date 1000-01-01 into the number of the day that had that name then; a
-//! reader of today gives that day another name. Rebasing keeps the name and changes the number, as
-//! Spark does. Which files need it is said in their metadata.
+//! Such a writer turned the date 1000-01-01 into the number of the day that had this date in the
+//! Julian calendar. A current reader gives that day another date. Rebasing keeps the date and
+//! changes the number, as Spark does. The metadata of a file says whether it needs rebasing.
 
 use std::cmp::Ordering;
 
@@ -14,7 +13,7 @@ use lakebed_io::parquet::ParquetFile;
 
 use crate::Result;
 
-/// The version of Spark that wrote a file.
+/// The key of the version of Spark that wrote a file.
 const VERSION: &str = "org.apache.spark.version";
 const LEGACY_DATES: &str = "org.apache.spark.legacyDateTime";
 const LEGACY_INT96: &str = "org.apache.spark.legacyINT96";
@@ -22,12 +21,13 @@ const TIME_ZONE: &str = "org.apache.spark.timeZone";
 
 /// 1582-10-15, the first day of the Gregorian calendar.
 const FIRST_GREGORIAN_DAY: i32 = -141_427;
-/// 1900-01-01. Before, old writers took the zone's standard offset of today for its offset.
+/// 1900-01-01. Before this day, old writers used today's standard offset of a time zone as its
+/// offset.
 const FIRST_DAY_OF_ZONES: i64 = -25_567;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// What of a file was counted by the old calendar.
+/// The types of values in a file that use the old calendar.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rebase {
     pub(super) dates: bool,
@@ -35,19 +35,19 @@ pub(super) struct Rebase {
     pub(super) int96: Option<Zone>,
 }
 
-/// The zone in which a writer looked at its calendar.
+/// The time zone of the writer.
 #[derive(Debug, Clone)]
 pub(super) enum Zone {
     Utc,
     Named {
         zone: Tz,
-        /// Its standard offset today, in seconds.
+        /// The standard offset of the time zone today, in seconds.
         standard: i64,
     },
 }
 
 impl Rebase {
-    /// What the metadata of a file says about it.
+    /// Reads from the metadata of a file what must be rebased.
     pub(super) fn of(file: &ParquetFile) -> Result<Self> {
         let Some(version) = file.key_value(VERSION) else { return Ok(Self::default()) };
         let before = |limit: [u32; 2]| parse_version(version).is_some_and(|version| version.cmp(&limit) == Ordering::Less);
@@ -64,10 +64,10 @@ fn parse_version(text: &str) -> Option<[u32; 2]> {
 }
 
 impl Zone {
-    /// A zone by its name or offset; UTC if there is no such zone.
+    /// Parses a time zone by its name or offset. It is UTC if there is no such time zone.
     pub(super) fn parse(name: &str) -> Self {
         let Ok(zone) = name.parse::<Tz>() else { return Self::Utc };
-        // Standard time is the smaller offset of summer and winter.
+        // Standard time is the smaller of the offsets in summer and winter.
         let offsets = [1_704_067_200, 1_719_792_000].map(|seconds| {
             let utc = chrono::DateTime::from_timestamp(seconds, 0).map(|instant| instant.naive_utc()).unwrap_or_default();
             i64::from(zone.offset_from_utc_datetime(&utc).fix().local_minus_utc())
@@ -75,7 +75,7 @@ impl Zone {
         Self::Named { zone, standard: offsets.into_iter().min().unwrap_or(0) }
     }
 
-    /// The standard offset of today.
+    /// Returns today's standard offset.
     fn standard(&self) -> i64 {
         match self {
             Self::Utc => 0,
@@ -83,7 +83,7 @@ impl Zone {
         }
     }
 
-    /// The offset at a local time, in seconds.
+    /// Returns the offset at a local time, in seconds.
     fn offset_at(&self, day: i64, micros: i64) -> i64 {
         let Self::Named { zone, standard } = self else { return 0 };
         let local = day.checked_mul(86_400).and_then(|seconds| seconds.checked_add(micros / MICROS_PER_SECOND));
@@ -93,7 +93,7 @@ impl Zone {
     }
 }
 
-/// The day that has today the name that this day had then.
+/// Returns the day whose Gregorian date equals the Julian date of this day.
 pub(super) fn rebase_days(day: i32) -> i32 {
     if day >= FIRST_GREGORIAN_DAY {
         return day;
@@ -101,7 +101,7 @@ pub(super) fn rebase_days(day: i32) -> i32 {
     i32::try_from(gregorian_day(julian_date(i64::from(day)))).unwrap_or(day)
 }
 
-/// The instant at which clocks of today show what they showed then.
+/// Returns the timestamp whose local time today equals the local time that the writer saw.
 pub(super) fn rebase_micros(zone: &Zone, micros: i64) -> i64 {
     if micros >= FIRST_DAY_OF_ZONES * MICROS_PER_DAY {
         return micros;
@@ -113,10 +113,11 @@ pub(super) fn rebase_micros(zone: &Zone, micros: i64) -> i64 {
     rebased.and_then(|local| local.checked_sub(zone.offset_at(day, time) * MICROS_PER_SECOND)).unwrap_or(micros)
 }
 
-/// Year, month and day of a day, counted from 1970-01-01, in the Julian calendar. The year before 1
-/// is 0.
+/// Returns year, month and day in the Julian calendar of a day counted from 1970-01-01. The year
+/// before 1 is 0.
 fn julian_date(day: i64) -> (i64, i64, i64) {
-    // Counted from the first of March of a year divisible by four, so that leap days come last.
+    // Days are counted from the first of March of a year divisible by four, so that leap days come
+    // last.
     let days = day + 2_440_588 + 32_082;
     let year = (4 * days + 3).div_euclid(1461);
     let day_of_year = days - (1461 * year).div_euclid(4);
@@ -124,15 +125,15 @@ fn julian_date(day: i64) -> (i64, i64, i64) {
     (year - 4800, month, day)
 }
 
-/// Year, month and day of a year that begins in March.
+/// Returns year, month and day for a day of a year that begins in March.
 fn split_months(year: i64, day_of_year: i64) -> (i64, i64, i64) {
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
-/// The day of a date in the Gregorian calendar, counted from 1970-01-01. A leap day that there is
-/// not is the day behind it.
+/// Returns the day of a Gregorian date, counted from 1970-01-01. A leap day that does not exist
+/// becomes the day after it.
 fn gregorian_day((year, month, day): (i64, i64, i64)) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let era = year.div_euclid(400);
@@ -160,8 +161,8 @@ mod tests {
 
     #[test]
     fn days_keep_their_name() {
-        // By day, how many days later (earlier, if negative) the day of the same name is in the
-        // Gregorian calendar: Spark's own table.
+        // From each of these days on, the day with the same date in the Gregorian calendar is this
+        // many days later (earlier, if negative). The table is Spark's own.
         let switches = [
             (-719_164, 2),
             (-682_945, 1),
@@ -189,7 +190,7 @@ mod tests {
         // 1582-10-04 was the day before 1582-10-15.
         assert_eq!(rebase_days(-141_428), day(1582, 10, 4));
         assert_eq!(rebase_days(-719_164), day(1, 1, 1));
-        // There was a 1000-02-29; today the day is called March 1st.
+        // There was a 1000-02-29. Today this day has the date March 1st.
         assert_eq!(julian_date(-354_221), (1000, 2, 29));
         assert_eq!(rebase_days(-354_221), day(1000, 3, 1));
     }
@@ -207,8 +208,8 @@ mod tests {
     #[test]
     fn rebased_instant_keeps_local_time() {
         let zone = Zone::parse("America/Los_Angeles");
-        // Local mean time, 7:52:58 behind UTC, ended in 1883; old writers took 8:00:00 for all time
-        // before 1900.
+        // Local mean time, 7:52:58 behind UTC, ended in 1883. Old writers used 8:00:00 for all
+        // times before 1900.
         assert_eq!(rebase_micros(&zone, micros("1800-01-01 08:00:00")), micros("1800-01-01 07:52:58"));
         assert_eq!(rebase_micros(&zone, micros("1890-01-01 08:00:00")), micros("1890-01-01 08:00:00"));
         assert_eq!(rebase_micros(&zone, micros("2026-07-01 07:00:00")), micros("2026-07-01 07:00:00"));

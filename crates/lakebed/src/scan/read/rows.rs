@@ -1,9 +1,9 @@
-//! Which rows of a row group to decode, and which of the decoded ones to keep.
+//! Decides which rows of a row group are decoded, and which of the decoded rows are kept.
 //!
-//! Rows are named by their position in the file, so that whatever is skipped, deletion vectors and
-//! row numbers stay right. Long runs of rows that are not wanted are skipped when decoding; single
-//! deleted rows in between are decoded and left out afterwards, which is cheaper than starting and
-//! stopping a decoder around each.
+//! Rows are identified by their position in the file. Deletion vectors and row numbers therefore
+//! stay right, whatever is skipped. Long runs of rows that are not needed are skipped when
+//! decoding. Single deleted rows between other rows are decoded and dropped afterwards, which is
+//! cheaper than starting and stopping a decoder around each of them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
 use lakebed_core::dv::DeletionVector;
 
-/// Deleted rows in a row that are worth skipping.
+/// The least number of consecutive deleted rows that is worth skipping.
 const LONG_RUN: u64 = 4096;
 
-/// Rows of one row group to decode: ascending, disjoint, none empty.
+/// The rows of one row group to decode. The ranges are ascending, disjoint and not empty.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rows {
     group: Range<u64>,
@@ -25,13 +25,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// All rows of a row group, given by their positions in the file.
+    /// Returns all rows of a row group, given by their positions in the file.
     pub(super) fn all(group: Range<u64>) -> Self {
         let ranges = if group.is_empty() { Vec::new() } else { vec![group.clone()] };
         Self { group, ranges }
     }
 
-    /// Those of the ranges, which are ascending and disjoint.
+    /// Returns the rows that are in the ranges. The ranges are ascending and disjoint.
     #[must_use]
     pub(super) fn within(&self, kept: &[Range<u64>]) -> Self {
         let mut ranges = Vec::new();
@@ -48,7 +48,7 @@ impl Rows {
         Self { group: self.group.clone(), ranges }
     }
 
-    /// Those that are not within long runs of deleted rows.
+    /// Returns the rows that are not within long runs of deleted rows.
     #[must_use]
     pub(super) fn without_deleted_runs(&self, deleted: &DeletionVector) -> Self {
         let mut kept = Vec::new();
@@ -61,7 +61,8 @@ impl Rows {
         self.within(&kept)
     }
 
-    /// Those up to the first so many that are not deleted.
+    /// Returns the rows up to and including the live row with number `count`. A live row is one
+    /// that is not deleted.
     #[must_use]
     pub(super) fn first_live(&self, count: u64, deleted: Option<&DeletionVector>) -> Self {
         let mut left = count;
@@ -82,7 +83,7 @@ impl Rows {
         Self { group: self.group.clone(), ranges }
     }
 
-    /// Those behind the first so many.
+    /// Returns the rows behind the first `count` rows.
     #[must_use]
     pub(super) fn skip(&self, count: u64) -> Self {
         let mut walk = self.walk();
@@ -90,13 +91,14 @@ impl Rows {
         walk.rest(self)
     }
 
-    /// The position in the file of the row group's first row.
+    /// Returns the position of the row group's first row in the file.
     pub(super) fn first(&self) -> u64 {
         self.group.start
     }
 
-    /// Pieces of at most so many rows. They end where a page does, by the first rows of pages, if
-    /// one ends in the second half of a piece: who decodes a part of a page decodes all of it.
+    /// Cuts the rows into pieces of at most `most` rows. `pages` are the first rows of pages. A
+    /// piece ends at the end of a page if a page ends in the second half of the piece, because
+    /// decoding a part of a page decodes all of it.
     pub(super) fn pieces(&self, most: u64, pages: &[u64]) -> Vec<Self> {
         let most = most.max(1);
         let mut pieces = Vec::new();
@@ -127,7 +129,7 @@ impl Rows {
         pieces
     }
 
-    /// How many rows are decoded.
+    /// Returns how many rows are decoded.
     pub(super) fn len(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
@@ -136,13 +138,13 @@ impl Rows {
         self.ranges.is_empty()
     }
 
-    /// How many of them a deletion vector leaves.
+    /// Returns how many of the rows are not deleted.
     pub(super) fn live(&self, deleted: Option<&DeletionVector>) -> u64 {
         let dead: u64 = deleted.map_or(0, |deleted| self.ranges.iter().map(|range| deleted.deleted_in(range.clone())).sum());
         self.len() - dead
     }
 
-    /// For the decoder of this one row group; None is all of it.
+    /// Returns the selection for the decoder of this row group; None selects all of it.
     pub(super) fn selection(&self) -> Option<RowSelection> {
         if self.len() == self.group.end - self.group.start {
             return None;
@@ -159,7 +161,7 @@ impl Rows {
         Some(selectors.into())
     }
 
-    /// For the decoder of this one row group, when of the rows only those marked are wanted.
+    /// Returns the selection for the decoder of this row group if only the marked rows are needed.
     pub(super) fn selection_of(&self, marks: &BooleanBuffer) -> RowSelection {
         if self.len() == self.group.end - self.group.start {
             return RowSelection::from_boolean_buffer(marks.clone());
@@ -177,7 +179,7 @@ impl Rows {
         RowSelection::from_boolean_buffer(whole.finish())
     }
 
-    /// Walks over the rows in step with decoded batches.
+    /// Returns a walk over the rows in step with decoded batches.
     pub(super) fn walk(&self) -> Walk {
         Walk { ahead: self.ranges.iter().cloned().collect() }
     }
@@ -190,12 +192,12 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// What is left, of these rows.
+    /// Returns those of these rows that have not been decoded yet.
     pub(super) fn rest(&self, of: &Rows) -> Rows {
         Rows { group: of.group.clone(), ranges: self.ahead.iter().cloned().collect() }
     }
 
-    /// The positions of the next rows.
+    /// Takes the next rows and returns their positions.
     pub(super) fn next(&mut self, mut count: u64) -> Positions {
         let mut taken = Vec::new();
         while count > 0 {
@@ -212,11 +214,11 @@ impl Walk {
     }
 }
 
-/// Where the rows of a batch are in the file.
+/// The positions of the rows of a batch in the file.
 pub(super) struct Positions(Vec<Range<u64>>);
 
 impl Positions {
-    /// Marks the rows that are not deleted; None if none is.
+    /// Marks the rows that are not deleted; None if no row is deleted.
     pub(super) fn live(&self, deleted: Option<&DeletionVector>) -> Option<BooleanBuffer> {
         let deleted = deleted?;
         if self.0.iter().all(|range| deleted.deleted_in(range.clone()) == 0) {
@@ -235,7 +237,7 @@ impl Positions {
         Some(marks.finish())
     }
 
-    /// The positions as a column.
+    /// Returns the positions as a column.
     pub(super) fn column(&self) -> ArrayRef {
         std::sync::Arc::new(Int64Array::from_iter_values(self.0.iter().flat_map(|range| range.clone().map(u64::cast_signed))))
     }
@@ -247,7 +249,7 @@ fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     }
 }
 
-/// Rows of a row group are fewer than memory has bytes.
+/// Converts a number of rows. A row group has fewer rows than memory has bytes.
 fn size(rows: u64) -> usize {
     usize::try_from(rows).unwrap_or(usize::MAX)
 }
@@ -260,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// The rows that a selection of a row group that begins at `first` chooses.
+    /// Returns the rows that a selection chooses in a row group.
     fn chosen(selection: Option<RowSelection>, group: &Range<u64>) -> Vec<u64> {
         let Some(selection) = selection else { return group.clone().collect() };
         let mut at = group.start;
@@ -334,7 +336,7 @@ mod tests {
             prop_assert_eq!(chosen(rows.selection(), &group), expected.clone());
             prop_assert_eq!(rows.live(Some(&deleted)), expected.iter().filter(|row| !deleted.contains(**row)).count() as u64);
 
-            // Batch by batch, the positions and the marks of live rows are those of the rows.
+            // Over all batches, the positions and the marks of live rows agree with the rows.
             let mut walk = rows.walk();
             let (mut positions, mut live) = (Vec::new(), Vec::new());
             for start in (0..rows.len()).step_by(usize::try_from(batch).unwrap()) {
@@ -354,7 +356,7 @@ mod tests {
             let marked: Vec<u64> = expected.iter().zip(&live).filter(|(_, live)| **live).map(|(row, _)| *row).collect();
             prop_assert_eq!(chosen(Some(rows.selection_of(&live.into())), &group), marked);
 
-            // The first few live rows are among as few rows as can be.
+            // The first live rows are chosen together with as few other rows as possible.
             let some = (rows.live(Some(&deleted)) / 2).max(1);
             let first = rows.first_live(some, Some(&deleted));
             if rows.live(Some(&deleted)) >= some {
@@ -363,7 +365,7 @@ mod tests {
             }
             prop_assert_eq!(listed(&rows.skip(batch)), expected.iter().skip(usize::try_from(batch).unwrap()).copied().collect::<Vec<_>>());
 
-            // Pieces are the whole, and none is too large.
+            // The pieces make up the whole, and none is too large.
             let pieces = rows.pieces(batch, &pages.into_iter().collect::<Vec<_>>());
             prop_assert!(pieces.iter().all(|piece| piece.len() <= batch && !piece.is_empty()));
             prop_assert_eq!(pieces.iter().flat_map(listed).collect::<Vec<_>>(), expected);

@@ -1,4 +1,4 @@
-//! How large pieces and batches are to be, judged by a file's metadata.
+//! Computes the sizes of pieces and batches from the metadata of a file.
 
 use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -6,28 +6,28 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use super::file::Stored;
 use super::job::Job;
 
-/// A batch of about this size is small enough for caches and large enough for its takers.
+/// The approximate size of a batch. It is small enough for caches and large enough for consumers.
 const BATCH_BYTES: u64 = 16 << 20;
 pub(super) const MOST_BATCH_ROWS: u64 = 65_536;
-/// A piece of about this size keeps a core busy without holding much memory.
+/// The approximate size of a piece. It keeps a core busy without holding much memory.
 const PIECE_BYTES: u64 = 96 << 20;
-/// Fewer rows are not worth a piece of their own.
+/// The least number of rows of a piece when a file is cut so that each core has a part.
 const FEWEST_PIECE_ROWS: u64 = 65_536;
 
-/// How to cut a row group.
+/// How a row group is cut.
 pub(super) struct PieceSize {
-    /// Of a piece.
+    /// The number of rows of a piece.
     pub(super) rows: u64,
-    /// When decoded.
+    /// The size of a decoded row.
     pub(super) bytes_per_row: u64,
-    /// Of a batch.
+    /// The number of rows of a batch.
     pub(super) batch_rows: u64,
-    /// What fetching the row group's columns takes, for each row.
+    /// The bytes that are fetched for the columns of a row group, for each row.
     pub(super) fetched_per_row: u64,
 }
 
 impl PieceSize {
-    /// For a row group of a file of which `total` rows are to be read.
+    /// Returns the sizes for a row group of a file of which `total` rows are read.
     pub(super) fn of(job: &Job, stored: &Stored, group: usize, total: u64) -> Self {
         let group = stored.file.metadata().row_groups().get(group);
         let rows = group.map_or(1, |group| group.num_rows().unsigned_abs()).max(1);
@@ -48,8 +48,8 @@ impl PieceSize {
     }
 }
 
-/// What the values of a column chunk take in memory, as far as its metadata tells; texts have so
-/// many characters at least.
+/// Returns how much memory the values of a column chunk need, as far as its metadata says. Each
+/// string has at least `length` characters.
 fn decoded_bytes(chunk: &ColumnChunkMetaData, length: u32) -> u64 {
     let values = chunk.num_values().unsigned_abs();
     let encoded = chunk.uncompressed_size().unsigned_abs();
@@ -63,7 +63,7 @@ fn decoded_bytes(chunk: &ColumnChunkMetaData, length: u32) -> u64 {
             values.saturating_mul(u64::from(length.max(16)))
         }
         PhysicalType::BYTE_ARRAY => {
-            // Without the writer's word on it, a dictionary hides how much text there is.
+            // If the writer did not store the size of the strings, a dictionary hides it.
             let text = chunk
                 .unencoded_byte_array_data_bytes()
                 .map(i64::unsigned_abs)

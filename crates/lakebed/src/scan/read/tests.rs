@@ -1,4 +1,4 @@
-//! Tables of hand-made Parquet files in memory, read as tasks.
+//! Tests that read tasks over small Parquet files in memory.
 
 mod errors;
 mod legacy;
@@ -53,7 +53,7 @@ impl Table {
         Self { objects, store, task, options }
     }
 
-    /// One column that allows null.
+    /// Returns a table with one nullable column.
     fn of(name: &str, data_type: impl Into<DataType>) -> Self {
         Self::new(vec![StructField::new(name, data_type, true)])
     }
@@ -85,8 +85,9 @@ impl Table {
         read_files(&self.store, &self.task.spec, self.task.files.clone(), options)?.try_collect().await
     }
 
-    /// The rows as text: values separated by `|`, null as `-`. The batches have the schema that the
-    /// task promises, and are the same if they are to move on.
+    /// Returns the rows as text: values separated by `|`, null as `-`. The batches must have the
+    /// schema that the task promises. The rows must be the same in the form for rows that move to
+    /// other files.
     async fn rows(&self) -> Vec<String> {
         let batches = self.batches().await.unwrap();
         let schema = self.task.spec.output_schema().unwrap();
@@ -104,7 +105,7 @@ impl Table {
     }
 }
 
-/// Rows as text.
+/// Returns rows as text.
 fn show(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::new().with_null("-");
     let mut rows = Vec::new();
@@ -118,7 +119,7 @@ fn show(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-/// A file with these columns, all of which allow null.
+/// Returns a file with these columns, all of them nullable.
 fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     let fields: Vec<Field> = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
     let batch =
@@ -134,12 +135,12 @@ fn write(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
     bytes
 }
 
-/// A file with one leaf, given by its Parquet schema, values and levels.
+/// Returns a file with one leaf, given by its Parquet schema, values and levels.
 fn leaf_file<T: ParquetType>(message: &str, values: &[T::T], definition: Option<&[i16]>, repetition: Option<&[i16]>) -> Vec<u8> {
     leaf_file_by::<T>(message, values, definition, repetition, &[])
 }
 
-/// The same with words about its writer.
+/// Returns the same file with metadata about its writer.
 fn leaf_file_by<T: ParquetType>(
     message: &str,
     values: &[T::T],

@@ -1,5 +1,5 @@
-//! Variants as the table has them: metadata and value, both there in every row, whatever of the
-//! value a file stores apart.
+//! Variants in the form of the table: every row has metadata and a value, whatever parts of the
+//! value a file stores separately.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use lakebed_core::variant::{NO_NAMES, NULL_VALUE, unshred};
 
 use crate::{Error, Result};
 
-/// A variant column of a file, shredded or not, in the plain form.
+/// Returns a variant column of a file, shredded or not, in the plain form.
 pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let stored = array.as_struct_opt().ok_or_else(|| Error::internal("a variant was not decoded as a struct"))?;
     if stored.column_by_name("metadata").is_none() {

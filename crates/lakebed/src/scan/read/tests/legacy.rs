@@ -1,5 +1,4 @@
-//! Files of writers that counted days by the old calendar. How days and instants move is tested in
-//! `rebase`.
+//! Files of writers that used the old calendar. The tests of rebasing itself are in `rebase`.
 
 use parquet::data_type::{Int32Type, Int64Type, Int96, Int96Type};
 
@@ -19,7 +18,7 @@ async fn read(data_type: PrimitiveType, file: Vec<u8>) -> Vec<String> {
 
 #[tokio::test]
 async fn dates_of_old_writers_keep_their_names() {
-    // The day before 1582-10-15 was called 1582-10-04.
+    // The day before 1582-10-15 had the date 1582-10-04.
     let file = |words: &[(&str, &str)]| {
         leaf_file_by::<Int32Type>("message m { required int32 c (DATE); }", &[-141_428, 0], None, None, words)
     };
@@ -38,7 +37,7 @@ async fn timestamps_of_old_writers_keep_local_time() {
     let file = |words: &[(&str, &str)]| leaf_file_by::<Int64Type>(message, &[micros, 1], None, None, words);
     assert_eq!(read(PrimitiveType::Timestamp, file(&LEGACY)).await, ["1582-10-04T00:00:00Z", "1970-01-01T00:00:00.000001Z"]);
     assert_eq!(read(PrimitiveType::Timestamp, file(&MODERN)).await[0], "1582-10-14T00:00:00Z");
-    // Wall-clock times are younger than the old calendar's writers.
+    // Timestamps without time zone are newer than the writers that used the old calendar.
     let ntz = "message m { required int64 c (TIMESTAMP(MICROS,false)); }";
     let file = leaf_file_by::<Int64Type>(ntz, &[micros], None, None, &LEGACY);
     assert_eq!(read(PrimitiveType::TimestampNtz, file).await, ["1582-10-14T00:00:00"]);
@@ -47,7 +46,7 @@ async fn timestamps_of_old_writers_keep_local_time() {
 #[tokio::test]
 async fn int96_calendar_is_told_by_own_key() {
     let mut value = Int96::new();
-    // The Julian day number of 1582-10-14, were there one.
+    // The Julian day number of 1582-10-14, if that day existed.
     value.set_data(0, 0, 2_440_588 - 141_428);
     let file = |words: &[(&str, &str)]| leaf_file_by::<Int96Type>("message m { required int96 c; }", &[value], None, None, words);
     let of_int96 = [MODERN[0], ("org.apache.spark.legacyINT96", "")];

@@ -11,7 +11,7 @@ use lakebed_core::schema::mapping::MappingMode;
 
 use super::*;
 
-/// A logical field that is called otherwise in files.
+/// Returns a logical field that has another name in files.
 fn mapped(name: &str, id: i32, physical: &str, data_type: impl Into<DataType>) -> StructField {
     let mut field = StructField::new(name, data_type, true);
     field.metadata.insert("delta.columnMapping.id".to_owned(), json!(id));
@@ -19,7 +19,7 @@ fn mapped(name: &str, id: i32, physical: &str, data_type: impl Into<DataType>) -
     field
 }
 
-/// A Parquet field with an id.
+/// Returns a Parquet field with an id.
 fn with_id(name: &str, id: Option<i32>, data_type: ArrowType) -> Field {
     let metadata = id.map(|id| (PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string()));
     Field::new(name, data_type, true).with_metadata(metadata.into_iter().collect::<HashMap<_, _>>())
@@ -41,7 +41,7 @@ fn fields() -> Vec<StructField> {
     vec![mapped("id", 1, "col-1", PrimitiveType::Long), mapped("s", 2, "col-2", inner)]
 }
 
-/// A file with columns of these names and ids.
+/// Returns a file with columns of these names and ids.
 fn named(top: (&str, Option<i32>), record: (&str, Option<i32>), inner: (&str, Option<i32>)) -> Vec<u8> {
     let inner = Fields::from(vec![with_id(inner.0, inner.1, ArrowType::Int64)]);
     let stored: ArrayRef = Arc::new(StructArray::new(inner.clone(), vec![longs(&[10, 20])], None));
@@ -56,7 +56,7 @@ async fn name_mapping_ignores_field_ids() {
     let mut table = Table::new(fields());
     table.task.spec.mapping_mode = MappingMode::Name;
     table.add(named(("col-1", Some(77)), ("col-2", None), ("col-3", Some(1)))).await;
-    // Columns of the logical names are others, long dropped.
+    // The columns of the file with the logical names are other columns, which were dropped.
     table.add(named(("id", Some(1)), ("s", Some(2)), ("x", Some(3)))).await;
     assert_eq!(table.rows().await, ["1|{x: 10}", "2|{x: 20}", "-|-", "-|-"]);
     assert_eq!(table.filter("s.x = 20").columns(&["id"]).rows().await, ["2"]);
@@ -67,7 +67,7 @@ async fn id_mapping_ignores_names() {
     let mut table = Table::new(fields());
     table.task.spec.mapping_mode = MappingMode::Id;
     table.add(named(("a", Some(1)), ("b", Some(2)), ("c", Some(3)))).await;
-    // An id that is not there is a column that the file lacks.
+    // If the file has no column with an id, it lacks the column.
     table.add(named(("col-1", Some(9)), ("col-2", Some(2)), ("col-3", Some(8)))).await;
     assert_eq!(table.rows().await, ["1|{x: 10}", "2|{x: 20}", "-|{x: -}", "-|{x: -}"]);
     assert_eq!(table.filter("id >= 2").columns(&["s.x"]).rows().await, ["{x: 20}"]);

@@ -16,7 +16,7 @@ fn structure(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> ArrayR
     Arc::new(StructArray::new(fields, columns, valid.map(NullBuffer::from)))
 }
 
-/// Lists of so many elements each; None is a null list.
+/// Returns lists with these numbers of elements. None is a null list.
 fn lists(lengths: &[Option<usize>], values: ArrayRef) -> ArrayRef {
     let field = Arc::new(Field::new("item", values.data_type().clone(), true));
     let offsets = OffsetBuffer::from_lengths(lengths.iter().map(|length| length.unwrap_or(0)));
@@ -65,14 +65,14 @@ async fn struct_with_only_new_fields_keeps_nulls() {
     let old = structure(vec![("old", longs(vec![Some(1), None, None]))], Some(vec![true, true, false]));
     table.add(parquet(vec![("s", old)])).await;
     assert_eq!(table.rows().await, ["{new: -}", "{new: -}", "-"]);
-    // The same inside lists.
+    // The same holds for structs inside lists.
     let mut table = Table::of("l", array(record(vec![field("new", PrimitiveType::Long)])));
     let old = structure(vec![("old", longs(vec![Some(1), None]))], Some(vec![true, false]));
     table.add(parquet(vec![("l", lists(&[Some(2), None, Some(0)], old))])).await;
     assert_eq!(table.rows().await, ["[{new: -}, -]", "-", "[]"]);
 }
 
-/// Maps of one entry each, of which one part alone cannot be decoded.
+/// Returns maps of one entry each. The decoder cannot decode the key or the value of a map alone.
 fn maps(keys: Vec<&str>, values: ArrayRef) -> ArrayRef {
     let names = [("key".to_owned(), false), ("value".to_owned(), true)];
     let fields: Fields =
@@ -151,7 +151,7 @@ async fn map_values_are_widened() {
 
 #[tokio::test]
 async fn lists_of_older_forms_are_read() {
-    // Rows: [1, 2], null, [], [3].
+    // The rows are [1, 2], null, [], [3].
     let (definition, repetition) = ([2, 2, 0, 1, 2], [0, 1, 0, 0, 0]);
     let two_levels = "message m { optional group l (LIST) { repeated int32 element; } }";
     let avro = "message m { optional group l (LIST) { repeated int32 array; } }";
@@ -160,17 +160,17 @@ async fn lists_of_older_forms_are_read() {
         table.add(leaf_file::<ParquetInt32>(message, &[1, 2, 3], Some(&definition), Some(&repetition))).await;
         assert_eq!(table.rows().await, ["[1, 2]", "-", "[]", "[3]"], "{message}");
     }
-    // Three levels under other names, with a null element: [1, null], null, [].
+    // The list has three levels with other names, and a null element: [1, null], null, [].
     let hive = "message m { optional group l (LIST) { repeated group bag { optional int32 array_element; } } }";
     let mut table = Table::of("l", array(PrimitiveType::Long));
     table.add(leaf_file::<ParquetInt32>(hive, &[1], Some(&[3, 2, 0, 1]), Some(&[0, 1, 0, 0]))).await;
     assert_eq!(table.rows().await, ["[1, -]", "-", "[]"]);
-    // A repeated group called `array` is itself the element.
+    // A repeated group with the name `array` is itself the element.
     let avro_records = "message m { optional group l (LIST) { repeated group array { required int32 x; } } }";
     let mut table = Table::of("l", array(record(vec![field("x", PrimitiveType::Integer)])));
     table.add(leaf_file::<ParquetInt32>(avro_records, &[1, 2, 3], Some(&definition), Some(&repetition))).await;
     assert_eq!(table.rows().await, ["[{x: 1}, {x: 2}]", "-", "[]", "[{x: 3}]"]);
-    // Not marked as a list at all: [1, 2], [].
+    // The column is not marked as a list at all: [1, 2], [].
     let bare = "message m { repeated int32 l; }";
     let mut table = Table::of("l", array(PrimitiveType::Integer));
     table.add(leaf_file::<ParquetInt32>(bare, &[1, 2], Some(&[1, 1, 0]), Some(&[0, 1, 0]))).await;
@@ -190,7 +190,7 @@ async fn struct_instead_of_list_is_refused() {
 async fn null_in_required_nested_field_is_refused() {
     let inner = record(vec![StructField::new("x", PrimitiveType::Long, false)]);
     let mut table = Table::of("s", inner);
-    // A null struct is no null field.
+    // A null struct does not make its field null.
     table.add(parquet(vec![("s", structure(vec![("x", longs(vec![Some(1), None]))], Some(vec![true, false])))])).await;
     assert_eq!(table.rows().await, ["{x: 1}", "-"]);
     table.add(parquet(vec![("s", structure(vec![("x", longs(vec![None]))], None))])).await;

@@ -1,4 +1,4 @@
-//! Which rows come out: deletion vectors, filters, limits, and what is said about rows.
+//! Which rows are returned: deletion vectors, predicates, limits, and columns about rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::scan::balance::balanced;
 use crate::scan::read::RowTest;
 use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind};
 
-/// Columns `a` (long) and `t` (text), with small pages and row groups of `group` rows.
+/// Returns a file with columns `a` (long) and `t` (string), with small pages and row groups of
+/// `group` rows.
 fn stored(a: Vec<Option<i64>>, t: Vec<String>, group: usize, statistics: EnabledStatistics) -> Vec<u8> {
     let columns: Vec<(&str, ArrayRef)> = vec![("a", Arc::new(Int64Array::from(a))), ("t", Arc::new(StringArray::from(t)))];
     let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true))).unwrap();
@@ -27,7 +28,7 @@ fn stored(a: Vec<Option<i64>>, t: Vec<String>, group: usize, statistics: Enabled
     write(&batch, properties)
 }
 
-/// Rows 0, 1, 2 … with `a` their number and `t` its text.
+/// Returns a file with the rows 0, 1, 2 …, where `a` is the number of the row and `t` is its text.
 fn counted(rows: i64, group: usize) -> Vec<u8> {
     let texts = (0..rows).map(|row| format!("t{row}")).collect();
     stored((0..rows).map(Some).collect(), texts, group, EnabledStatistics::Page)
@@ -41,7 +42,7 @@ fn row_column(kind: RowColumnKind, name: &str) -> RowColumn {
     RowColumn::new(kind, name)
 }
 
-/// Shares the one file of a table out among so many parts of equal size.
+/// Cuts the one file of a table into this many parts of equal size.
 fn cut(table: &mut Table, parts: u64) {
     let file = table.task.files.pop().unwrap();
     let start = |part: u64| file.size * part / parts;
@@ -78,7 +79,7 @@ async fn file_and_position_are_right_despite_skipping() {
     table.task.spec.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::FilePath, "_file")];
     table.columns(&["t"]).filter("a >= 70 AND a <= 72 OR a = 3");
     assert_eq!(table.rows().await, ["t3|3|f0.parquet", "t70|70|f0.parquet", "t72|72|f0.parquet", "t3|3|f1.parquet"]);
-    // Without any column of the table, too.
+    // It also holds without any column of the table.
     table.columns(&[]).task.spec.filter = None;
     table.task.spec.limit = Some(2);
     assert_eq!(table.rows().await, ["0|f0.parquet", "1|f0.parquet"]);
@@ -128,7 +129,7 @@ async fn limit_counts_filtered_rows_across_files() {
 async fn scan_without_columns_reads_only_log() {
     let mut table = table();
     table.columns(&[]);
-    // There is no such file: only the log says how many rows it has.
+    // This file does not exist. The log alone says how many rows it has.
     table.task.files.push(ScanFile {
         path: "gone.parquet".to_owned(),
         num_records: Some(100),
@@ -164,11 +165,11 @@ async fn parts_of_file_give_rows_once() {
         };
         cut(&mut table, parts);
         assert_eq!(table.rows().await, expected);
-        // The log knows how many rows the file has, but not how many a part.
+        // The log knows how many rows the file has, but not how many rows a part has.
         table.task.spec.row_columns.clear();
         assert_eq!(table.rows().await.len(), 99);
     }
-    // What a size that is too small leaves out falls to the last part.
+    // Row groups beyond a size that is too small belong to the last part.
     let file = table.task.files.first_mut().unwrap();
     file.size /= 2;
     let pieces = balanced([file.clone()], 1);
@@ -207,7 +208,7 @@ async fn change_rows_have_type_version_and_time() {
         ("_change_type", Arc::new(StringArray::from(vec!["update_preimage", "update_postimage"]))),
     ];
     table.add(parquet(told.clone())).await.change = change(ChangeType::InFile, 4);
-    // What a data file says of itself is left over from its writer.
+    // A change type in a data file is a leftover of its writer.
     table.add(parquet(told)).await.change = change(ChangeType::Delete, 5);
     table.task.spec.row_columns = vec![
         row_column(RowColumnKind::ChangeType, "_change_type"),
@@ -239,7 +240,7 @@ async fn filters_on_partition_columns_decide_whole_files() {
         table.add(parquet(vec![("a", Arc::new(Int64Array::from(vec![10, 20])) as ArrayRef)])).await.partition_values =
             [("p".to_owned(), Some(partition.to_owned()))].into();
     }
-    // A file of a partition that is not wanted is not even opened.
+    // A file of a partition that is not read is not even opened.
     table.task.files.push(ScanFile {
         path: "gone.parquet".to_owned(),
         partition_values: [("p".to_owned(), Some("3".to_owned()))].into(),
@@ -255,7 +256,7 @@ async fn float_statistics_hiding_nan_skip_nothing() {
     let values = Arc::new(arrow_array::Float64Array::from(vec![1.0, f64::NAN])) as ArrayRef;
     let mut table = Table::of("x", PrimitiveType::Double);
     table.add(parquet(vec![("x", values)])).await;
-    // Spark orders NaN above all numbers; the file's statistics leave it out.
+    // Spark orders NaN above all numbers. The statistics of the file leave NaN out.
     assert_eq!(table.filter("x > 5").rows().await, ["NaN"]);
     let zeros = Arc::new(arrow_array::Float64Array::from(vec![0.0, -0.0])) as ArrayRef;
     let mut table = Table::of("x", PrimitiveType::Double);
@@ -263,7 +264,7 @@ async fn float_statistics_hiding_nan_skip_nothing() {
     assert_eq!(table.filter("x = -0.0").rows().await.len(), 2);
 }
 
-/// A file by chance, what of it is deleted, a filter by chance, and how to read.
+/// A random file, its deleted rows, a random predicate, and how to read.
 #[derive(Debug, Clone)]
 struct Case {
     a: Vec<Option<i64>>,
@@ -274,7 +275,7 @@ struct Case {
     high: i64,
     batch: usize,
     columns: Vec<&'static str>,
-    /// Only rows that are among these, if any are given.
+    /// If set, only these rows are read.
     only: Option<BTreeSet<u64>>,
     parts: u64,
 }
@@ -333,8 +334,8 @@ proptest! {
     }
 }
 
-/// Reads the table, and counts the rows that were decoded after its footers had skipped row groups
-/// and pages.
+/// Reads the table. The second value is the number of rows that were decoded after the footers had
+/// skipped row groups and pages.
 async fn tested(table: &Table) -> (Vec<String>, u64) {
     let counter = Arc::new(Counting::default());
     let options = ReadOptions { test: Some(counter.clone()), ..table.options.clone() };
@@ -342,7 +343,7 @@ async fn tested(table: &Table) -> (Vec<String>, u64) {
     (rows, counter.0.load(std::sync::atomic::Ordering::Relaxed))
 }
 
-/// A test that every row passes, and that counts them.
+/// A test that every row passes and that counts the rows.
 #[derive(Debug, Default)]
 struct Counting(std::sync::atomic::AtomicU64);
 
@@ -390,8 +391,8 @@ async fn row_condition_reads_one_group_per_file() {
 async fn footer_rules_out_booleans_and_bytes() {
     let mut table =
         Table::new(vec![StructField::new("f", PrimitiveType::Boolean, true), StructField::new("b", PrimitiveType::Binary, true)]);
-    // Row groups of true, of false, and of both; bytes rise through 0x80, where signed bytes would
-    // not.
+    // There are row groups of true, of false, and of both. The bytes rise through 0x80, where
+    // signed bytes would not rise.
     let f: ArrayRef = Arc::new((0..30).map(|row| Some(!(10..=25).contains(&row))).collect::<BooleanArray>());
     let b: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..30_u8).map(|row| vec![row * 8; 100])));
     let batch = RecordBatch::try_from_iter_with_nullable([("f", f, true), ("b", b, true)]).unwrap();

@@ -1,4 +1,4 @@
-//! How batches come out: in order, within memory, until nobody wants them.
+//! How batches are returned: in order, within the memory budget, and until the consumer stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use lakebed_core::schema::PrimitiveType;
 use super::*;
 use crate::runtime::memory::MemoryBudget;
 
-/// Files of `rows` rows each, with numbers that go on from file to file, in small row groups.
+/// Returns a table with files of `rows` rows each, in small row groups. The numbers continue from
+/// file to file.
 async fn numbered(files: i64, rows: i64, group: usize) -> Table {
     let mut table =
         Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("t", PrimitiveType::String, true)]);
@@ -73,7 +74,8 @@ async fn reader_ahead_of_consumer_is_bounded() {
     let mut stream = read_files(&table.store, &table.task.spec, table.task.files.clone(), table.options.clone()).unwrap();
     stream.next().await.unwrap().unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // A piece is 8 kB of numbers and what was fetched for them; two cores may have four pieces.
+    // A piece needs 8 kB for its numbers and what was fetched for them. Two cores may have four
+    // pieces.
     assert!(memory.used_bytes() > 0 && memory.used_bytes() < 8 * 20_000, "{}", memory.used_bytes());
     drop(stream);
     tokio::time::timeout(Duration::from_secs(10), async {
@@ -91,7 +93,7 @@ async fn small_batches_join_to_requested_size() {
     table.options.batch_rows = Some(300);
     let sizes = |batches: Vec<RecordBatch>| batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>();
     assert_eq!(sizes(table.batches().await.unwrap()), [300, 300, 300, 100]);
-    // One row in ten: thirty of each decoded batch.
+    // One row in ten matches, which is thirty rows of each decoded batch.
     table.filter("a % 10 = 0");
     assert_eq!(sizes(table.batches().await.unwrap()), [100]);
 }

@@ -17,7 +17,7 @@ use super::*;
 
 const DECIMAL_9_2: PrimitiveType = PrimitiveType::Decimal { precision: 9, scale: 2 };
 
-/// A column `c` of this type, read from a file with one column `c`.
+/// Compares a column `c` of this type, read from a file with one column `c`.
 #[track_caller]
 fn check(data_type: PrimitiveType, stored: ArrayRef, expected: &[&str]) {
     check_file(data_type, parquet(vec![("c", stored)]), expected);
@@ -110,12 +110,12 @@ fn timestamps_of_any_unit_become_microseconds() {
         &expected,
     );
     let nanos = TimestampNanosecondArray::from(vec![1_000_000_000_123_456_789, -1]).with_timezone("UTC");
-    // What is finer than a microsecond is cut off towards the past.
+    // Fractions of a microsecond are cut off towards the past.
     check(PrimitiveType::Timestamp, Arc::new(nanos), &["2001-09-09T01:46:40.123456Z", "1969-12-31T23:59:59.999999Z"]);
     let paris = TimestampMicrosecondArray::from(vec![1]).with_timezone("Europe/Paris");
     check(PrimitiveType::Timestamp, Arc::new(paris), &["1970-01-01T00:00:00.000001Z"]);
     check(PrimitiveType::TimestampNtz, Arc::new(TimestampMicrosecondArray::from(vec![1])), &["1970-01-01T00:00:00.000001"]);
-    // Writers disagree on whether a column of instants is marked as such; the log decides.
+    // Writers disagree on whether a timestamp column is marked as adjusted to UTC. The log decides.
     check(PrimitiveType::Timestamp, Arc::new(TimestampMicrosecondArray::from(vec![1])), &["1970-01-01T00:00:00.000001Z"]);
 }
 
@@ -126,7 +126,7 @@ fn int96_reads_first_and_last_year() {
         value.set_data((nanos & 0xFFFF_FFFF) as u32, (nanos >> 32) as u32, day);
         value
     };
-    // Julian day numbers of 0001-01-01, 1970-01-01 and 9999-12-31.
+    // The values are the Julian day numbers of 0001-01-01, 1970-01-01 and 9999-12-31.
     let values = [instant(1_721_426, 0), instant(2_440_588, 1_500), instant(5_373_484, 86_399_999_999_000)];
     let file = leaf_file::<Int96Type>("message m { required int96 c; }", &values, None, None);
     let expected = ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z"];
@@ -188,7 +188,7 @@ async fn moving_rows_keep_dictionary_keys() {
     };
     table.options.is_moving = true;
     assert_eq!(types(&table).await, [keyed(ArrowType::Utf8View), keyed(ArrowType::Int64), ArrowType::Boolean]);
-    // What is tested has the usual types.
+    // Rows that are tested have the usual types.
     table.task.spec.filter = Some("number = 1".into());
     assert_eq!(types(&table).await, [ArrowType::Utf8, ArrowType::Int64, ArrowType::Boolean]);
 }
@@ -278,7 +278,7 @@ async fn partition_values_come_from_the_log() {
         partition("at", PrimitiveType::Timestamp),
     ]);
     table.task.spec.partition_columns = vec!["day".into(), "n".into(), "at".into()];
-    // The file has its own idea of `n`, which counts for nothing.
+    // The file has its own type for `n`, which is ignored.
     let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
     let file = table.add(parquet(vec![("c", column(vec![1, 2])), ("n", column(vec![77, 77]))])).await;
     let value = |text: &str| Some(text.to_owned());

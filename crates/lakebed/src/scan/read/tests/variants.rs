@@ -1,4 +1,4 @@
-//! Variants, whole and in parts.
+//! Tests of variants, whole and shredded.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use lakebed_core::schema::PrimitiveType;
 
 use super::*;
 
-/// `{"a": 1, "b": "x"}`, 5, null of JSON, no value, `{"a": "text"}`.
+/// Returns `{"a": 1, "b": "x"}`, 5, a JSON null, no value, and `{"a": "text"}`.
 fn sample() -> VariantArray {
     let mut builder = VariantArrayBuilder::new(5);
     builder.new_object().with_field("a", 1_i64).with_field("b", "x").finish();
@@ -23,7 +23,7 @@ fn sample() -> VariantArray {
     builder.build()
 }
 
-/// The parts of an array as they are stored, with `value` first, as Spark writes them.
+/// Returns the parts of an array as they are stored. `value` comes first, as Spark writes them.
 fn stored(variants: &VariantArray) -> ArrayRef {
     let inner = variants.inner();
     let mut names: Vec<&str> = inner.column_names();
@@ -48,7 +48,7 @@ async fn read(column: ArrayRef) -> StructArray {
     batches[0].column(0).as_struct().clone()
 }
 
-/// The values of a column in the plain form.
+/// Returns the values of a column in the plain form.
 fn values(column: &StructArray) -> Vec<Option<Variant<'_, '_>>> {
     let (metadata, value) = (column.column(0).as_binary::<i32>(), column.column(1).as_binary::<i32>());
     (0..column.len()).map(|row| column.is_valid(row).then(|| Variant::new(metadata.value(row), value.value(row)))).collect()
@@ -87,8 +87,8 @@ async fn variant_reads_unsorted_and_empty_names() {
     let shape = ArrowType::Struct(vec![Field::new("a", ArrowType::Int64, true)].into());
     let column = read(stored(&shred_variant(&builder.build(), &shape).unwrap())).await;
     let (metadata, value) = (column.column(0).as_binary::<i32>().value(0), column.column(1).as_binary::<i32>().value(0));
-    // {"": "x", "a": 2, "z": 1}: the names in their order, each with its place among the names of
-    // the metadata.
+    // {"": "x", "a": 2, "z": 1}: the names are in their order, each with its index among the names
+    // of the metadata.
     assert_eq!(metadata, [1, 3, 0, 1, 1, 2, b'z', b'a']);
     assert_eq!(value[..9], [2, 3, 1, 2, 0, value[5], 0, value[7], value[8]]);
 }
