@@ -10,7 +10,7 @@ use crate::Result;
 /// What a scan would read. All counts are numbers of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// The table's URL.
+    /// The URL of the table.
     pub table: String,
     /// The version of the table.
     pub version: u64,
@@ -43,7 +43,7 @@ pub struct ExplainedConjunct {
 }
 
 impl Scan {
-    /// Plans the scan and returns what the plan found. No data is read.
+    /// Plans the scan and returns the result of the plan. No data is read.
     pub async fn explain(&self) -> Result<Explanation> {
         let scan = self.by_log().await?;
         let filter = scan.parsed_filter()?;

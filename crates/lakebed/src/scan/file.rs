@@ -19,7 +19,7 @@ pub struct ScanFile {
     pub path: String,
     /// The size in bytes.
     pub size: u64,
-    /// If set, only the row groups whose middle lies in this byte range are read, so that several
+    /// If set, only the row groups with their middle in this byte range are read, so that several
     /// tasks can share the file. Otherwise all row groups are read.
     pub range: Option<Range<u64>>,
     /// The partition values as strings, by physical column name.

@@ -26,7 +26,7 @@ const NAMED: [RowColumnKind; 5] = [
     RowColumnKind::RowCommitVersion,
 ];
 
-/// A column of the output.
+/// A column in the output of a scan.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OutputColumn {
     /// A column of the table, or the selected part of it.

@@ -39,7 +39,7 @@ pub enum RowColumnKind {
 /// The change of the table that the rows of a file describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileChange {
-    /// What happened to the rows.
+    /// The kind of change.
     pub change_type: ChangeType,
     /// The version that made the change.
     pub version: u64,
@@ -47,7 +47,7 @@ pub struct FileChange {
     pub timestamp_ms: i64,
 }
 
-/// What happened to the rows of a file.
+/// The kind of change of the rows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeType {
     /// All rows were inserted.

@@ -19,9 +19,9 @@ use crate::{Error, Result};
 /// Files of one table, and what to read of them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanTask {
-    /// How to read.
+    /// How the files are read.
     pub spec: ScanSpec,
-    /// The files, in the order in which their rows come out.
+    /// The files, in the order in which their rows are returned.
     pub files: Vec<ScanFile>,
 }
 

@@ -86,8 +86,8 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
 }
 
 /// Returns a filter with several stages. The first stage prunes by partition values, and the later
-/// stages prune the remaining files by statistics. Typed statistics come first because they leave
-/// few files whose JSON statistics must be read.
+/// stages prune the remaining files by statistics. Typed statistics come first, so that JSON
+/// statistics are read for few files only.
 fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, stats: StatSource, metrics: &Arc<PlanMetrics>) -> RowFilter {
     let mut stages: Vec<Box<dyn ArrowPredicate>> = Vec::new();
     let by_partition = partition_columns(pruner, schema);

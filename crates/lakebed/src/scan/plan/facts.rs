@@ -21,7 +21,7 @@ pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArr
 pub(super) struct LogFacts {
     pub(super) partitions: Vec<ArrayRef>,
     pub(super) stats: Vec<ArrayRef>,
-    /// The answers to the questions that the predicate asks about statistics.
+    /// The answers to the questions of the pruner about statistics.
     pub(super) answers: Vec<BooleanArray>,
 }
 

@@ -106,7 +106,7 @@ impl Condition {
     }
 }
 
-/// Returns the column whose fields are the `_metadata` columns of a condition.
+/// Returns a struct column with the `_metadata` columns of a condition as its fields.
 pub(super) fn column_of_rows(kinds: &[RowColumnKind]) -> FieldRef {
     let fields: Fields = kinds.iter().map(|kind| Field::new(kind.name(), kind.arrow_type(), true)).collect();
     Arc::new(Field::new(METADATA_COLUMN, ArrowType::Struct(fields), true))

@@ -25,11 +25,11 @@ use crate::scan::row_column::{ChangeType, FileChange};
 use crate::{Error, Result};
 
 /// The greatest number of rows of a file from which only some rows are read. Such rows are stored
-/// as their complement. The number exceeds that of real files and is small enough to count by
-/// pages.
+/// as their complement. Real files have fewer rows, and the complement is small enough to count by
+/// the page.
 const MOST_ROWS: u64 = 1 << 36;
 
-/// A file whose rows can be read.
+/// An open file, from which rows can be read.
 pub(super) struct OpenFile {
     pub(super) job: Arc<Job>,
     /// The index of the file in the task.

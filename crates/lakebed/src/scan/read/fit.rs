@@ -200,7 +200,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds the fields of a struct, whose first leaf in the file is `first`.
+    /// Finds the fields of a struct. `first` is the first leaf of the struct in the file.
     fn places(&mut self, wanted: &StructType, fields: &Fields, first: usize, place: &str) -> Result<Vec<Place>> {
         let starts = starts(fields, first);
         let mut places = Vec::with_capacity(wanted.fields.len());

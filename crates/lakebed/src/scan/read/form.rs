@@ -1,5 +1,5 @@
-//! The types in which decoding is fastest: 64-bit decimals with few digits as in the file, and
-//! strings as views of its pages.
+//! The types in which decoding is fastest: decimals with few digits as 64-bit values as in the
+//! file, and strings as views of its pages.
 //!
 //! Decimals keep this form until it is known which rows are returned. Rows that are written to
 //! files again keep it throughout. If a file stores them as keys into a dictionary, they keep these

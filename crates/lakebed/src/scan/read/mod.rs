@@ -48,7 +48,7 @@ use super::spec::ScanSpec;
 use crate::runtime::stream::RecordBatchStream;
 use crate::{Error, Result};
 
-/// The number of files whose metadata is read ahead.
+/// The number of files that are opened ahead.
 const FILES_AHEAD: usize = 8;
 
 /// Returns the rows of files, in the order of the files. It must be called within a Tokio runtime.

@@ -352,7 +352,7 @@ mod tests {
             let expected_live: Vec<bool> = expected.iter().map(|row| !deleted.contains(*row)).collect();
             prop_assert_eq!(&live, &expected_live);
 
-            // A selection by marks chooses the marked rows.
+            // A selection from marks chooses the marked rows.
             let marked: Vec<u64> = expected.iter().zip(&live).filter(|(_, live)| **live).map(|(row, _)| *row).collect();
             prop_assert_eq!(chosen(Some(rows.selection_of(&live.into())), &group), marked);
 

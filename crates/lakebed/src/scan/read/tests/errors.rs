@@ -51,7 +51,7 @@ async fn deletion_vector_of_other_file_is_refused() {
     assert!(error.is_corrupt() && error.to_string().contains("deletes row 3, but it has only 3 rows"), "{error}");
 }
 
-/// Returns a file whose metadata claims this number of rows.
+/// Returns a file that claims this number of rows in its metadata.
 fn claiming(rows: i64) -> Vec<u8> {
     let bytes = Bytes::from(numbers(3));
     let found = ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();

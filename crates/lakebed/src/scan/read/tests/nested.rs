@@ -190,7 +190,7 @@ async fn struct_instead_of_list_is_refused() {
 async fn null_in_required_nested_field_is_refused() {
     let inner = record(vec![StructField::new("x", PrimitiveType::Long, false)]);
     let mut table = Table::of("s", inner);
-    // A null struct does not make its field null.
+    // The null of a null struct does not count as a null of its field.
     table.add(parquet(vec![("s", structure(vec![("x", longs(vec![Some(1), None]))], Some(vec![true, false])))])).await;
     assert_eq!(table.rows().await, ["{x: 1}", "-"]);
     table.add(parquet(vec![("s", structure(vec![("x", longs(vec![None]))], None))])).await;

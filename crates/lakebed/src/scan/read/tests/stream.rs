@@ -74,8 +74,8 @@ async fn reader_ahead_of_consumer_is_bounded() {
     let mut stream = read_files(&table.store, &table.task.spec, table.task.files.clone(), table.options.clone()).unwrap();
     stream.next().await.unwrap().unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // A piece needs 8 kB for its numbers and what was fetched for them. Two cores may have four
-    // pieces.
+    // A piece needs 8 kB for its numbers, and memory for the bytes that were fetched. Two cores may
+    // have four pieces.
     assert!(memory.used_bytes() > 0 && memory.used_bytes() < 8 * 20_000, "{}", memory.used_bytes());
     drop(stream);
     tokio::time::timeout(Duration::from_secs(10), async {
