@@ -22,8 +22,9 @@ use crate::{Error, RecordBatchStream, Result};
 impl Scan {
     /// Returns the files that may hold rows of the scan, one file per row. The columns are `path`
     /// as the log spells it, `partition` with a typed field per partition column, `size_bytes`,
-    /// `modification_time`, `num_records` (including deleted rows) and `deleted_records`. The last
-    /// two are null where the log does not say.
+    /// `modification_time`, `num_records` (including deleted rows) and `deleted_records`.
+    /// `num_records` is null where the log does not give it. `deleted_records` is 0 for a file
+    /// without a deletion vector.
     pub async fn files(&self) -> Result<RecordBatchStream> {
         self.list(false).await
     }

@@ -3,7 +3,7 @@
 //! [`Plan::files`] streams them. The files of the checkpoint come first, then the files of the
 //! commits above it, oldest first. For every file of a checkpoint only the columns that the
 //! predicate needs are decoded (`checkpoint`). The other columns are decoded only for the files
-//! that remain. The memory that a plan needs does not grow with the table.
+//! that remain. A plan holds nothing of the size of the table in memory.
 
 mod checkpoint;
 mod facts;
