@@ -216,6 +216,11 @@ class Twin:
         assert result.metrics.removed_files == self._removed(before, effect.deleted)
         self.check(result.table)
 
+    def rearranged(self, commits: int) -> None:
+        """The table has more versions with the same rows."""
+        for _ in range(commits):
+            self._commit(Effect(self.rows))
+
     # What a statement must have done.
 
     def _commit(self, effect: Effect) -> None:

@@ -320,8 +320,7 @@ def test_random_changes_by_both_keep_rows(properties: dict[str, Any], partition_
                 if step % 2:
                     options = data.draw(st.sampled_from(ORDERS))
                     result = optimize(twin.path, **_without(options, partition_by))
-                    for _ in range(result.commits):
-                        twin._commit(twin.rows, [])
+                    twin.rearranged(result.commits)
                     twin.check(result.table)
             twin.check_where(data.draw(WHERES))
             assert by_spark(spark, twin.path) == rows(twin.path)
