@@ -1,7 +1,10 @@
-//! An application's own numbers for its writes, and what tells two batches of a stream apart that have the same number.
+//! Transaction identifiers of applications, and the marks that distinguish two batches of a stream
+//! that have the same number.
 //!
-//! The number of a write is the `txn` action of its application. A batch of a stream comes with marks: `txn` actions of the same commit whose
-//! names begin with the application's. They last as long as the number does: through checkpoints, checksums and the cleaning of the log.
+//! The number of a write is the `txn` action of its application. A batch of a stream also commits
+//! marks: further `txn` actions in the same commit, whose names begin with the application's id.
+//! Marks last as long as the number does: through checkpoints, checksums and the cleanup of the
+//! log.
 
 use lakebed_core::action::{Action, SetTransaction};
 use lakebed_core::log::checkpoint::columns;
@@ -10,20 +13,22 @@ use serde::{Deserialize, Serialize};
 use super::Transaction;
 use crate::{Error, Result, Snapshot};
 
-/// An application and its own number of a write.
+/// An application and its number of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
-    /// The application's own name.
+    /// The application's id.
     pub id: String,
-    /// Its own number of this write. A number that the table has, or a lower one, is not written again.
+    /// The application's number of this write. A write is skipped if the table already has this
+    /// number or a higher one.
     pub version: i64,
-    /// If the write is a batch of a stream: what tells it from another batch with the same number.
+    /// For a batch of a stream, the data that distinguishes it from another batch with the same
+    /// number.
     #[serde(default)]
     pub batch: Option<Batch>,
 }
 
-/// What is known of a batch of a stream. What is not known is not compared.
+/// The known facts about a batch of a stream. Facts that are not known are not compared.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Batch {
@@ -31,19 +36,22 @@ pub struct Batch {
     pub query: Option<i64>,
     /// A digest of the offsets at which the batch ends.
     pub offsets: Option<i64>,
-    /// How many rows it has, where the caller has counted them. A commit counts by itself.
+    /// The number of rows of the batch, if the caller has counted them. A commit counts them by
+    /// itself.
     pub rows: Option<u64>,
-    /// Whether a batch with the number of a known one may have another number of rows: the query gives other rows each time that it runs.
+    /// Whether a repeated batch may have another number of rows than the batch that the table has,
+    /// because the query returns other rows each time that it runs.
     #[serde(rename = "trusted")]
     pub is_trusted: bool,
 }
 
-/// How a table knows a write.
+/// The result of comparing a write with the writes that the table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     New,
     Known,
-    /// The batch must be counted first: only its number of rows shows whether the table has it.
+    /// The rows of the batch must be counted first, because only their number shows whether the
+    /// table has the batch.
     Uncounted,
 }
 
@@ -59,7 +67,7 @@ const QUERY: &str = "query";
 const OFFSETS: &str = "offsets";
 const ROWS: &str = "rows";
 
-/// What helps wherever a stream meets batches that are not its own.
+/// The advice for all errors about a batch that does not belong to the stream that the table knows.
 const REMEDY: &str = "Go on with the checkpoint that the table knows, or begin another stream: with a new checkpoint, and with another app_id \
                       where foreach_batch names the stream";
 
@@ -73,12 +81,13 @@ impl Application {
         Ok(())
     }
 
-    /// A write that is no batch of a stream.
+    /// Returns the identifier of a write that is no batch of a stream.
     pub fn new(id: impl Into<String>, version: i64) -> Self {
         Self { id: id.into(), version, batch: None }
     }
 
-    /// How the table knows this write. A batch that only shares its number with the one that the table has is an error.
+    /// Compares this write with the application's last one in the table. It is an error if a batch
+    /// shares only its number with the batch that the table has.
     pub(crate) async fn standing(&self, snapshot: &Snapshot, rows: Option<u64>) -> Result<Standing> {
         let Some(known) = snapshot.transaction(&self.id).await? else { return Ok(Standing::New) };
         match &self.batch {
@@ -131,7 +140,8 @@ impl Application {
         }
         let ends_alike = marks.offsets.is_some() && batch.offsets.is_some();
         if ends_alike && (marks.rows.is_none() || rows.is_none()) {
-            // Equal offsets are proof enough: rows are not counted, and so not read, for the sake of a warning.
+            // Equal offsets are sufficient proof. Counting rows means reading them, which a warning
+            // is not worth.
             return Ok(Standing::Known);
         }
         let Some(rows) = rows else { return Ok(Standing::Uncounted) };
@@ -174,7 +184,7 @@ impl Application {
 }
 
 impl Batch {
-    /// What is committed with the number of a batch that has so many rows.
+    /// Returns the marks to commit for a batch that has this number of rows.
     fn marks(&self, rows: Option<u64>) -> impl Iterator<Item = (&'static str, i64)> {
         let all = [(QUERY, self.query), (OFFSETS, self.offsets), (ROWS, rows.map(count))];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
@@ -183,7 +193,8 @@ impl Batch {
 
 impl Marks {
     async fn of(snapshot: &Snapshot, known: &SetTransaction) -> Result<Self> {
-        // A mark of another time belongs to an earlier number: the last one was written by somebody who makes no marks.
+        // A mark with another timestamp belongs to an earlier number. In that case the last number
+        // was written by a writer that makes no marks.
         let same_commit = |mark: &SetTransaction| mark.last_updated.is_some() && mark.last_updated == known.last_updated;
         let mut found = [None; 3];
         for (name, place) in [QUERY, OFFSETS, ROWS].into_iter().zip(&mut found) {
@@ -195,7 +206,8 @@ impl Marks {
 }
 
 impl Transaction {
-    /// This is an application's write, of so many rows if that is known. That no other has made it is looked up.
+    /// Registers that this is an application's write, with its number of rows if that is known. The
+    /// commit conflicts with another write of the same application.
     pub(crate) fn record(&mut self, application: &Application, rows: Option<u64>) {
         self.read.application(&application.id);
         let last_updated = Some(self.env.now_ms());
@@ -208,7 +220,7 @@ impl Transaction {
 }
 
 impl Snapshot {
-    /// How far an application has come, if it ever wrote to the table.
+    /// Returns the number of the application's last write, if it ever wrote to the table.
     pub async fn transaction_version(&self, app_id: &str) -> Result<Option<i64>> {
         Ok(self.transaction(app_id).await?.map(|found| found.version))
     }

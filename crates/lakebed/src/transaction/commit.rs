@@ -1,4 +1,5 @@
-//! Committing: put the version if nobody has, else look at who was first and try the next one.
+//! Committing: writes the version with put-if-absent. If the version is taken, checks the commits
+//! of other writers for conflicts and tries the next version.
 
 use bytes::Bytes;
 use lakebed_core::commit::conflict::{PendingTransaction, check};
@@ -24,19 +25,21 @@ impl Transaction {
     /// Writes the version.
     ///
     /// # Errors
-    /// [`ErrorKind::CommitConflict`] if a commit of another came first that this one does not agree with; nothing was committed then.
-    /// [`ErrorKind::CommitUnknown`] if the store does not say what became of the commit.
+    /// [`ErrorKind::CommitConflict`] if another writer committed first and its commit conflicts
+    /// with this one. Nothing was committed then.
+    /// [`ErrorKind::CommitUnknown`] if the store does not report the outcome of the commit.
     pub async fn commit(self, operation: Operation) -> Result<Committed> {
         if self.may_share() { group::commit(self, operation).await } else { self.commit_alone(operation).await }
     }
 
-    /// Writes a version of its own.
+    /// Commits the transaction as a version of its own, without a group.
     pub(super) async fn commit_alone(mut self, operation: Operation) -> Result<Committed> {
         let outcome = self.put(operation).await;
         match &outcome {
-            // Others who were first had their vectors joined with ours.
+            // When other writers committed first, their deletion vectors were joined with those of
+            // this transaction, so some of its files are stale.
             Ok(_) => self.delete_vectors(true).await,
-            // A commit that may be there may name them.
+            // The commit may exist, and then it may name the files of these deletion vectors.
             Err(error) if matches!(error.kind(), ErrorKind::CommitUnknown { .. }) => {}
             Err(_) => self.delete_vectors(false).await,
         }
@@ -72,7 +75,8 @@ impl Transaction {
             if self.env.monotonic() - begun > self.settings.timeout {
                 return Err(self.out_of_time(version));
             }
-            // Who pauses before looking sees more; whose turn it is need not make way for others.
+            // A pause before reading the winners lets this writer see more of them. A writer that
+            // holds the turn needs no pause.
             if !turn.is_held() {
                 self.env.sleep(pauses.next(self.env.random_u64())).await;
             }
@@ -80,7 +84,8 @@ impl Transaction {
         }
     }
 
-    /// Who has to wait for others brings his files to the disk meanwhile, and not while others wait for him.
+    /// Waits for the turn of this writer. A writer that has to wait
+    /// flushes its files to disk meanwhile, and not while other writers wait for it.
     async fn turn(&self) -> Result<Turn> {
         match self.store.turn().await? {
             Queue::Mine(turn) => Ok(turn),
@@ -102,7 +107,8 @@ impl Transaction {
         }
     }
 
-    /// PROTOCOL "In-Commit Timestamps": the first one is later than the file of the version before, whatever our clock says.
+    /// PROTOCOL "In-Commit Timestamps": the first in-commit timestamp is later than the
+    /// modification time of the previous version's file, whatever the clock of this process says.
     async fn learn_timestamp(&mut self) -> Result<()> {
         let Some(version) = self.base.version.filter(|_| !self.base.properties.in_commit_timestamps) else { return Ok(()) };
         let Some(metadata) = &self.draft.metadata else { return Ok(()) };
@@ -113,7 +119,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Holds the transaction against all that came first, and moves it on top of them.
+    /// Checks the transaction against all commits that came first, and moves it on top of them.
     async fn meet_winners(&mut self, from: u64, first: Option<Vec<CommitPart>>, told: &Provenance) -> Result<Vec<ReadWinner>> {
         if self.snapshot.is_none() {
             return Err(table_exists(&self.store));
@@ -133,7 +139,7 @@ impl Transaction {
         PendingTransaction { draft: &self.draft, reads: &self.read.reads, isolation, table: self.store.url() }
     }
 
-    /// Whether any of these files may hold rows that were asked for.
+    /// Returns whether any of these files may hold rows that were read.
     fn may_match(&self, files: &[FileBatch]) -> Result<bool> {
         for predicate in &self.read.predicates {
             for batch in files {
@@ -154,7 +160,8 @@ impl Transaction {
         Error::new(kind, message)
     }
 
-    /// The table as of the version that was just made. What cannot be read now does not undo the commit.
+    /// Returns the snapshot of the version that was just committed. A failure to read it does not
+    /// undo the commit.
     async fn snapshot_of(&self, version: u64, newer: Vec<ReadWinner>, e_tag: Option<String>) -> Option<Snapshot> {
         tracing::info!(table = self.store.url(), version, "committed");
         let advanced = match &self.snapshot {
@@ -175,11 +182,13 @@ impl Transaction {
         snapshot.inspect_err(warn).ok()
     }
 
-    /// What follows a commit: its checksum, a checkpoint if one is due. Gives the same version, from what is best to read now.
+    /// Does the upkeep after a commit: its checksum, and a checkpoint if one is due. Returns the
+    /// same version, based on the files that are now the best to read.
     async fn keep_up(&self, snapshot: Snapshot, lines: Bytes) -> Snapshot {
         let is_next = |before: &&Snapshot| before.version() + 1 == snapshot.version();
         let previous = self.snapshot.as_ref().filter(is_next).and_then(Snapshot::checksum).cloned();
-        // What is added has names of its own, and what is removed was there: winners that removed it too are conflicts.
+        // The changes are exact: added files have new names, and removed files were in the table,
+        // because a winner that removed the same file is a conflict.
         let done = snapshot.after_commit(&NewCommit { lines, changes: FileChanges::Exact, previous }).await;
         if done.checkpoint.is_some()
             && let Ok(reloaded) = load(self.store.clone(), self.env.clone(), Some(snapshot.version())).await

@@ -2,13 +2,14 @@
 
 use crate::Snapshot;
 
-/// What was committed.
+/// The result of a successful commit.
 #[derive(Debug, Clone)]
 pub struct Committed {
-    /// The version that it became.
+    /// The version that the commit created.
     pub version: u64,
-    /// The table as of that version; none if it could not be read since, which does not undo the commit.
+    /// The snapshot of that version. It is `None` if the snapshot could not be read after the
+    /// commit, which does not undo the commit.
     pub snapshot: Option<Snapshot>,
-    /// How often another was first.
+    /// The number of times that another writer took the version first.
     pub conflicts: u64,
 }

@@ -1,11 +1,15 @@
-//! Group commit: appends that arrive while another one of this process is being committed become one version together.
+//! Group commit: appends that arrive while another append of this process is being committed become
+//! one version together.
 //!
-//! Appends that read nothing need not know of each other, so their files may share a commit. Nobody waits for company: whoever comes first
-//! commits at once, and those who come meanwhile are committed together afterwards. The version, its checksum and its round trips are then
-//! paid once. Who wants a version for himself gives it words or an application of his own.
+//! Appends that read nothing do not depend on each other, so their files may share a commit. No
+//! append waits for others to arrive: the first one commits at once, and those that arrive
+//! meanwhile are committed together afterwards. The version, its checksum and its round trips are
+//! then paid once. A caller gets a version of its own by setting user metadata or a transaction
+//! identifier.
 //!
-//! A process may have several runtimes, and one that nobody waits in may stand still. So each version is committed in the runtime of the
-//! first whose append it is, who then gives the lead to the next one. Read [`commit`].
+//! A process may have several async runtimes, and a runtime in which no caller waits may not be
+//! driven. So each version is committed in the runtime of the first append in the group. That
+//! append leads the group, and then passes the lead to the next one. Begin with [`commit`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,12 +24,13 @@ use super::{Operation, Transaction};
 use crate::runtime::process::PerProcess;
 use crate::{Error, ErrorKind, Result};
 
-/// More appends do not go into one version.
+/// The maximum number of appends in one version.
 const MOST_MEMBERS: usize = 256;
 
 type Groups = HashMap<StoreIdentity, Weak<Group>>;
 
-/// The groups of this process: nobody would lead a parent's groups in its child.
+/// The groups of this process. A forked child does not take over the groups of its parent, because
+/// nothing in the child would lead them.
 static GROUPS: PerProcess<Arc<Mutex<Groups>>> = PerProcess::new();
 
 /// The appends of this process to one table.
@@ -34,7 +39,7 @@ struct Group(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Somebody commits.
+    /// Whether a member is committing now.
     is_led: bool,
     waiting: Vec<Member>,
 }
@@ -44,19 +49,20 @@ struct Member {
     transaction: Transaction,
     operation: Operation,
     answer: oneshot::Sender<Result<Committed>>,
-    /// Where its caller waits, which is driven for so long.
+    /// The runtime in which the caller waits. It is driven as long as the caller waits.
     runtime: Handle,
 }
 
-/// The right to commit a version for the group. When it ends, and be it that it breaks off, the next one has it.
+/// The right to commit a version for the group. When it is dropped, even by a failure, the next
+/// member gets it.
 struct Lead {
     group: Arc<Group>,
     first: Option<Member>,
 }
 
-/// Commits an append, with others if there are some.
+/// Commits an append, together with other appends if there are some.
 pub(super) async fn commit(transaction: Transaction, operation: Operation) -> Result<Committed> {
-    // What is wrong with one append must not fail others.
+    // An invalid append must not fail other appends, so it is checked on its own first.
     validate::check(&transaction.draft, &transaction.base, transaction.store.url())?;
     let Some(group) = Group::of(transaction.store.identity()) else { return transaction.commit_alone(operation).await };
     let table = transaction.store.url().to_owned();
@@ -65,14 +71,16 @@ pub(super) async fn commit(transaction: Transaction, operation: Operation) -> Re
     outcome.await.map_err(|_| given_up(&table))?
 }
 
-/// The runtime that committed was shut down meanwhile, or a bug ended it: its last request may have been carried out.
+/// Returns the error for a commit whose runtime was shut down, or which a bug ended. Its last
+/// request may have been carried out.
 fn given_up(table: &str) -> Error {
     let kind = ErrorKind::CommitUnknown { txn_id: String::new() };
     Error::new(kind, format!("{table}: committing was broken off; look for the files of this append in the newest versions"))
 }
 
 impl Transaction {
-    /// Whether others may share its version: it adds files, and nothing else.
+    /// Returns whether other appends may share the version of this transaction: it adds files, and
+    /// nothing else.
     pub(super) fn may_share(&self) -> bool {
         let draft = &self.draft;
         let only_adds = !draft.adds.is_empty()
@@ -86,7 +94,8 @@ impl Transaction {
 }
 
 impl Group {
-    /// None where there are no groups now: then everybody commits alone.
+    /// Returns the group of a table. It is `None` where groups are not available now; then each
+    /// append commits alone.
     fn of(identity: StoreIdentity) -> Option<Arc<Self>> {
         let groups = GROUPS.get(Arc::default)?;
         let mut groups = lock(&groups);
@@ -99,7 +108,7 @@ impl Group {
         Some(group)
     }
 
-    /// Takes the newcomer in, who leads if nobody does.
+    /// Adds a member, which leads if no other member does.
     fn join(self: &Arc<Self>, member: Member) {
         let is_led = {
             let mut state = lock(&self.0);
@@ -111,11 +120,11 @@ impl Group {
         }
     }
 
-    /// Gives the lead to the first one who waits.
+    /// Passes the lead to the first waiting member.
     fn go_on(self: &Arc<Self>) {
         let first = {
             let mut state = lock(&self.0);
-            // Who gave up before he was taken in does not want to be committed.
+            // A member whose caller gave up before it was taken in is not committed.
             state.waiting.retain(|member| !member.answer.is_closed());
             if state.waiting.is_empty() {
                 state.is_led = false;
@@ -125,11 +134,12 @@ impl Group {
         };
         let runtime = first.runtime.clone();
         let lead = Lead { group: Arc::clone(self), first: Some(first) };
-        // Others depend on it, so it goes on if its caller gives up. A runtime that was shut down drops it at once.
+        // Other members depend on this task, so it continues even if its caller gives up. A runtime
+        // that was shut down drops the task at once.
         drop(runtime.spawn(lead.take()));
     }
 
-    /// Those who can share the version of the first one, and he.
+    /// Returns the first member and the waiting members that can share its version.
     fn with_followers(&self, first: Member) -> Vec<Member> {
         let mut state = lock(&self.0);
         let mut members = vec![first];
@@ -158,7 +168,8 @@ impl Drop for Lead {
 }
 
 impl Member {
-    /// Appends that know the same protocol and metadata are right on top of each other's versions.
+    /// Returns whether two appends know the same protocol and metadata. Then each of them is valid
+    /// on top of the other's version.
     fn goes_with(&self, other: &Self) -> bool {
         let (own, others) = (&self.transaction.base, &other.transaction.base);
         let same_operation =
@@ -167,7 +178,7 @@ impl Member {
     }
 }
 
-/// On top of the newest version that one of them knows.
+/// Commits the members on top of the newest version that one of them knows.
 async fn commit_together(members: Vec<Member>) {
     let (mut transactions, mut answers, mut operation) = (Vec::new(), Vec::new(), None);
     for member in members {
@@ -192,7 +203,7 @@ async fn commit_together(members: Vec<Member>) {
             Ok(committed) => Ok(committed.clone()),
             Err(error) => Err(Error::new(error.kind().clone(), error.to_string())),
         };
-        // Who gave up does not want to know.
+        // A caller that gave up does not receive the answer.
         let _ = answer.send(copy);
     }
 }

@@ -1,8 +1,9 @@
-//! Transactions: what is read and written on top of a snapshot becomes one commit, or none.
+//! Transactions: the reads and writes on top of a snapshot become one commit, or none.
 //!
-//! A [`Transaction`] records what it read (so that others' commits can be held against it) and what it wants (a draft). `commit` writes
-//! the version, or moves on past winners to the next one; what is decided there is decided by `lakebed_core::commit`. Data files are
-//! written before, by `write`.
+//! A [`Transaction`] records its read set, which is checked against the commits of other writers,
+//! and a draft of its actions. `commit` writes the version. If other writers committed first, it
+//! rebases the transaction on their commits and tries the next version; `lakebed_core::commit`
+//! decides about conflicts. `write` writes the data files before the commit.
 
 mod application;
 mod commit;
@@ -45,7 +46,7 @@ pub use read_set::ReadSet;
 use vector_file::VectorFile;
 pub use vectors::Noted;
 
-/// How long a commit goes on trying while others are faster.
+/// The default time limit of a commit while other writers take its version first.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Changes to a table that become one version, all or nothing.
@@ -53,26 +54,26 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 pub struct Transaction {
     store: Store,
     env: Env,
-    /// None while the table does not exist.
+    /// The snapshot on which the transaction is based. It is `None` while the table does not exist.
     snapshot: Option<Snapshot>,
     base: Base,
     draft: Draft,
     read: ReadSet,
-    /// Files that the commit has to wait for.
+    /// Files whose flush to disk the commit has to wait for.
     unflushed: Vec<Unflushed>,
-    /// Files of deletion vectors that were written for it.
+    /// Files with deletion vectors that were written for this transaction.
     vector_files: Vec<VectorFile>,
     settings: CommitSettings,
 }
 
-/// How to commit.
+/// Options of a commit.
 #[derive(Debug, Clone)]
 pub struct CommitSettings {
-    /// Words of the caller's own, kept in the history.
+    /// Metadata of the caller, kept in the history.
     pub user_metadata: Option<String>,
-    /// How long to go on trying while others are faster.
+    /// The time limit for the commit while other writers take its version first.
     pub timeout: Duration,
-    /// Notes for other writers.
+    /// Tags of the commit, for other writers.
     pub tags: BTreeMap<String, String>,
 }
 
@@ -83,7 +84,8 @@ impl Default for CommitSettings {
 }
 
 impl Transaction {
-    /// A transaction on top of a version. A table that lakebed cannot write rightly is refused here, before anything is written.
+    /// Begins a transaction on top of a snapshot. It is an error, before anything is written, if
+    /// lakebed cannot write the table correctly.
     pub async fn begin(snapshot: &Snapshot, settings: CommitSettings) -> Result<Self> {
         check_write(snapshot.protocol(), snapshot.url())?;
         snapshot.properties().check_readable().map_err(|error| error.within(snapshot.url()))?;
@@ -100,7 +102,7 @@ impl Transaction {
         })
     }
 
-    /// A transaction that makes a table where there is none.
+    /// Begins a transaction that creates a table where there is none.
     pub fn create(store: Store, env: Env, protocol: Protocol, metadata: Metadata, settings: CommitSettings) -> Result<Self> {
         check_write(&protocol, store.url())?;
         let base = Base::of_nothing(protocol.clone(), metadata.clone())?;
@@ -118,49 +120,50 @@ impl Transaction {
         })
     }
 
-    /// The version that it stands on; none while the table does not exist.
+    /// Returns the snapshot on which the transaction is based, or `None` while the table does not
+    /// exist.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
     }
 
-    /// What the work of this transaction read, as far as it is known.
+    /// Returns the read set of this transaction, as far as it is known.
     pub fn read(&mut self) -> &mut ReadSet {
         &mut self.read
     }
 
-    /// New files.
+    /// Adds new files.
     pub fn add(&mut self, files: impl IntoIterator<Item = Add>) {
         self.draft.adds.extend(files);
     }
 
-    /// A new file that may be on its way to the disk: the commit waits for it.
+    /// Adds a new file that may not be flushed to disk yet. The commit waits for that.
     pub fn add_unflushed(&mut self, file: Add, unflushed: Unflushed) {
         self.draft.adds.push(file);
         self.unflushed.push(unflushed);
     }
 
-    /// These files leave the table. `data_change` is false when their rows stay in it.
+    /// Removes files from the table. `data_change` is false when their rows stay in the table.
     pub fn remove(&mut self, files: FileBatch, data_change: bool) {
         self.draft.removes.push(Removal { files, data_change });
     }
 
-    /// A file that tells of changed rows, which may be on its way to the disk.
+    /// Adds a change data file that may not be flushed to disk yet. The commit waits for that.
     pub fn add_changes(&mut self, file: Cdc, unflushed: Unflushed) {
         self.draft.cdc.push(file);
         self.unflushed.push(unflushed);
     }
 
-    /// Another schema, other properties.
+    /// Sets new metadata, such as another schema or other properties.
     pub fn set_metadata(&mut self, metadata: Metadata) {
         self.draft.metadata = Some(metadata);
     }
 
-    /// Another protocol.
+    /// Sets another protocol.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.draft.protocol = Some(protocol);
     }
 
-    /// A protocol with everything that the table has and another one asks for.
+    /// Raises the protocol to one with all features of the table and of `wanted`.
     pub fn raise_protocol(&mut self, wanted: &Protocol) -> Result<()> {
         let raised = upgrade(self.protocol(), supported_features(wanted))?;
         if let Some(raised) = raised {
@@ -169,48 +172,51 @@ impl Transaction {
         Ok(())
     }
 
-    /// How far an application has come.
+    /// Sets an application's number of its last write.
     pub fn set_application(&mut self, app_id: &str, version: i64) {
         let last_updated = Some(self.env.now_ms());
         self.draft.transactions.push(SetTransaction { app_id: app_id.to_owned(), version, last_updated });
     }
 
-    /// Configuration under a name.
+    /// Sets a domain: configuration under a name.
     pub fn set_domain(&mut self, domain: DomainMetadata) {
         self.draft.domains.retain(|other| other.domain != domain.domain);
         self.draft.domains.push(domain);
     }
 
-    /// The metadata changes only in the marks of identity columns: others need not mind.
+    /// Declares that the metadata changes only in the high water marks of identity columns. Other
+    /// writers may ignore such a change.
     pub fn mark_identity_only(&mut self) {
         self.settings.tags.insert(IDENTITY_ONLY_TAG.to_owned(), "true".to_owned());
     }
 
-    /// Rows that move keep their ids, where the table tracks rows.
+    /// Declares that rows keep their row ids when they move to other files, if the table tracks
+    /// rows.
     pub fn keep_row_ids(&mut self) {
         if self.base.properties.row_tracking {
             self.settings.tags.insert(ROW_TRACKING_PRESERVED_TAG.to_owned(), "true".to_owned());
         }
     }
 
-    /// The metadata that will hold once this is committed.
+    /// Returns the metadata as it will be after the commit.
     pub fn metadata(&self) -> &Metadata {
         self.draft.metadata.as_ref().unwrap_or(&self.base.metadata)
     }
 
-    /// The protocol that will hold once this is committed.
+    /// Returns the protocol as it will be after the commit.
     pub fn protocol(&self) -> &Protocol {
         self.draft.protocol.as_ref().unwrap_or(&self.base.protocol)
     }
 
-    /// What it wants so far.
+    /// Returns the draft of the commit so far.
     pub fn draft(&self) -> &Draft {
         &self.draft
     }
 }
 
 impl Snapshot {
-    /// What rules out files that a filter does not match, for what a transaction reads.
+    /// Returns a pruner for the filter, which excludes files without matching rows from the read
+    /// set.
     pub(crate) fn pruner(&self, filter: &Filter) -> Result<Arc<Pruner>> {
         Ok(Arc::new(Pruner::new(filter, self.schema(), self.partition_columns(), self.mapping_mode())?))
     }
@@ -225,7 +231,8 @@ async fn base_of(snapshot: &Snapshot) -> Result<Base> {
 
 async fn in_commit_timestamp(snapshot: &Snapshot) -> Result<Option<i64>> {
     let told = snapshot.checksum().and_then(|checksum| checksum.in_commit_timestamp);
-    // Every later commit has a later time: one that lies ahead is not taken from a checksum alone.
+    // Every later commit has a later timestamp. So a timestamp that lies in the future is not taken
+    // from a checksum alone.
     if let Some(timestamp) = told.filter(|told| *told <= snapshot.env().now_ms()) {
         return Ok(Some(timestamp));
     }

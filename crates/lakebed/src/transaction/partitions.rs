@@ -1,4 +1,5 @@
-//! Partitions that were read, told by the values of their columns, however a writer spells these.
+//! Partitions that were read. They are compared by the values of their columns, because writers may
+//! spell one value differently.
 
 use std::collections::HashSet;
 
@@ -10,19 +11,20 @@ use lakebed_core::value::Scalar;
 
 use crate::{Result, Snapshot};
 
-/// A value of each partition column, as text.
+/// A value of each partition column, as a string.
 type Values = Vec<Option<String>>;
 
 /// Some partitions of a table.
 #[derive(Debug, Clone)]
 pub struct Partitions {
-    /// With their names in the log.
+    /// The types of the partition columns, and their names in the log.
     columns: Vec<(PrimitiveType, String)>,
     values: HashSet<Values>,
 }
 
 impl Partitions {
-    /// The partitions with these values of these columns, which go by their names in the log.
+    /// Returns the partitions with these values of these columns. The columns are given by their
+    /// names in the log.
     pub fn new(snapshot: Option<&Snapshot>, columns: Vec<String>, values: HashSet<Values>) -> Self {
         let of = |name: String| (type_of(snapshot, &name), name);
         let columns: Vec<(PrimitiveType, String)> = columns.into_iter().map(of).collect();
@@ -30,14 +32,15 @@ impl Partitions {
         Self { values: values.into_iter().map(own).collect(), columns }
     }
 
-    /// Whether one of these files may belong to them: a value that is not understood may be any.
+    /// Returns whether one of these files may belong to the partitions. A value that cannot be
+    /// parsed may be any value.
     pub(super) fn may_hold(&self, files: &FileBatch) -> Result<bool> {
         let texts = self.texts(files)?;
         let holds = |row: usize| self.holds(&texts, row).unwrap_or(true);
         Ok((0..files.len()).any(holds))
     }
 
-    /// Which of these files belong to them.
+    /// Returns which of these files belong to the partitions.
     pub(crate) fn holding(&self, files: &FileBatch) -> Result<BooleanArray> {
         let texts = self.texts(files)?;
         (0..files.len()).map(|row| self.holds(&texts, row).map(Some)).collect()
@@ -64,7 +67,7 @@ fn type_of(snapshot: Option<&Snapshot>, name: &str) -> PrimitiveType {
     }
 }
 
-/// The values as lakebed spells them.
+/// Returns the values in lakebed's spelling.
 fn spelled<'a>(columns: &[(PrimitiveType, String)], values: impl Iterator<Item = Option<&'a str>>) -> Result<Values> {
     columns.iter().zip(values).map(|((of, _), text)| Scalar::parse_partition(text, *of)?.to_partition()).collect()
 }

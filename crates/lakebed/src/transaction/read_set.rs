@@ -25,35 +25,39 @@ pub(super) enum ReadPredicate {
 }
 
 impl ReadSet {
-    /// All rows were read, or all files are replaced. Any change of another writer touches that.
+    /// Records that all rows were read, or that all files are replaced. Any change of another
+    /// writer conflicts with that.
     pub fn all(&mut self) {
         self.reads.whole_table();
     }
 
-    /// The rows that a filter matches were read, also those that do not exist.
+    /// Records that the rows that a filter matches were read. Rows that other writers add later
+    /// count too.
     pub fn matching(&mut self, pruner: Arc<Pruner>) {
         self.reads.by_predicate();
         self.predicates.push(ReadPredicate::Filter(pruner));
     }
 
-    /// All rows of some partitions were read, also those that do not exist.
+    /// Records that all rows of some partitions were read. Rows that other writers add later count
+    /// too.
     pub fn partitions(&mut self, partitions: Partitions) {
         self.reads.by_predicate();
         self.predicates.push(ReadPredicate::Partitions(partitions));
     }
 
-    /// These files were read.
+    /// Records that these files were read.
     pub fn files(&mut self, files: &FileBatch) -> Result<()> {
         self.reads.files(files)
     }
 
-    /// The work depends on rows of these files which it does not change, such as a merge that inserts what it does not find.
-    /// Otherwise, deletions of other writers in the same files are no conflict.
+    /// Records that the work depends on rows of these files that it does not change. An example is
+    /// a merge that inserts source rows without a match. Otherwise, deletions of other writers in
+    /// the same files are no conflict.
     pub fn staying_rows(&mut self) {
         self.reads.staying_rows();
     }
 
-    /// The work depends on the last transaction identifier of an application.
+    /// Records that the work depends on the last transaction identifier of an application.
     pub fn application(&mut self, app_id: &str) {
         self.reads.application(app_id);
     }
@@ -66,7 +70,7 @@ impl ReadSet {
 }
 
 impl ReadPredicate {
-    /// Whether any of these files may hold rows that were read.
+    /// Returns whether any of these files may hold rows that were read.
     pub(super) fn may_match(&self, files: &FileBatch) -> Result<bool> {
         match self {
             Self::Filter(pruner) => Ok(may_match(pruner, files)?.has_true()),

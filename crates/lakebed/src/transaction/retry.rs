@@ -12,18 +12,19 @@ use lakebed_io::env::Env;
 use super::CommitSettings;
 use crate::{Error, ErrorKind, Result};
 
-/// The limits of the pauses between attempts: they are random, and the limit doubles each time.
+/// The limits of the pauses between attempts. The pauses are random, and their limit doubles each
+/// time.
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The conflicts after which a verb may be begun again.
+/// The conflicts after which a verb may be retried.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Retryable {
     kinds: Vec<ConflictKind>,
     creation: bool,
 }
 
-/// The attempts of one verb, and the time that they have.
+/// The attempts of one verb, and their time limit.
 pub(crate) struct Retry {
     env: Env,
     retryable: Retryable,
@@ -39,13 +40,13 @@ pub(super) struct Pauses {
 }
 
 impl Retryable {
-    /// Conflicts of these kinds.
+    /// Returns the conflicts of these kinds.
     pub(crate) fn of(kinds: impl IntoIterator<Item = ConflictKind>) -> Self {
         Self { kinds: kinds.into_iter().collect(), creation: false }
     }
 
-    /// Conflicts about what another writer did to the table. A version that could not be taken in
-    /// time is not among them.
+    /// Returns the conflicts that are about what another writer did to the table. They do not
+    /// include the failure to take a version in time.
     pub(crate) fn all() -> Self {
         Self::of([
             ConflictKind::ProtocolChanged,
@@ -57,7 +58,7 @@ impl Retryable {
         ])
     }
 
-    /// The same, and conflicts of these kinds if this is true.
+    /// Adds conflicts of these kinds if `condition` is true.
     #[must_use]
     pub(crate) fn or_if(mut self, condition: bool, kinds: impl IntoIterator<Item = ConflictKind>) -> Self {
         if condition {
@@ -66,7 +67,7 @@ impl Retryable {
         self
     }
 
-    /// The same, and the creation of the table by another writer.
+    /// Adds the creation of the table by another writer.
     #[must_use]
     pub(crate) fn or_creation(self) -> Self {
         Self { creation: true, ..self }
@@ -82,7 +83,7 @@ impl Retryable {
 }
 
 impl Retry {
-    /// The time begins to run now.
+    /// Starts the time limit now.
     pub(crate) fn new(env: &Env, settings: &CommitSettings, retryable: Retryable) -> Self {
         Self {
             env: env.clone(),
@@ -94,10 +95,11 @@ impl Retry {
         }
     }
 
-    /// Returns after a pause if the verb may be begun again.
+    /// Returns after a pause if the verb may be retried.
     ///
     /// # Errors
-    /// The error of the attempt, if it is no conflict that allows another one, or if the time is up.
+    /// Returns the error of the attempt if it is no conflict that allows a retry, or if the time
+    /// limit has passed.
     pub(crate) async fn again(&mut self, error: Error) -> Result<()> {
         if !self.retryable.allows(&error) {
             return Err(error);
@@ -110,7 +112,7 @@ impl Retry {
         Ok(())
     }
 
-    /// The number of attempts that failed because of another writer.
+    /// Returns the number of attempts that failed because of another writer.
     pub(crate) fn conflicts(&self) -> u64 {
         self.conflicts
     }

@@ -11,7 +11,7 @@ use crate::Result;
 pub(super) struct VectorFile(pub(super) FilePath);
 
 impl VectorFile {
-    /// The one that this vector is in; none if it is in no file.
+    /// Returns the file that this vector is in, or `None` for an inline vector.
     pub(super) fn of(descriptor: &DeletionVectorDescriptor) -> Result<Option<Self>> {
         Ok(match location(descriptor)? {
             DvLocation::Inline => None,

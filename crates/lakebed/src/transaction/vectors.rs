@@ -1,7 +1,7 @@
-//! Rows that are deleted one by one: their files stay, with deletion vectors that note more rows.
+//! Deletes single rows: their files stay, and get deletion vectors that mark more rows as deleted.
 //!
-//! Two transactions that delete different rows of one file agree: the later one takes over what the earlier one noted. PROTOCOL
-//! "Deletion Vectors".
+//! Two transactions that delete different rows of one file do not conflict: the later one adds its
+//! rows to the deletion vector of the earlier one. PROTOCOL "Deletion Vectors".
 
 use lakebed_core::action::Add;
 use lakebed_core::action::json::AddRef;
@@ -21,7 +21,8 @@ use super::vector_file::VectorFile;
 use crate::{Error, ErrorKind, Result};
 
 impl Transaction {
-    /// Deletes rows of files that stay, by their positions in the files. A file that loses its last row leaves the table.
+    /// Deletes rows of files by their positions in the files. A file that loses its last row leaves
+    /// the table, and other files stay.
     pub async fn delete_rows(&mut self, changes: Vec<(Add, DeletionVector)>) -> Result<Noted> {
         if !self.base.properties.deletion_vectors {
             let message =
@@ -41,7 +42,8 @@ impl Transaction {
         self.note(joined).await
     }
 
-    /// Moves changes on top of those of a winner, which deleted other rows of the same files.
+    /// Moves this transaction's deletions on top of those of a winner, which deleted other rows of
+    /// the same files.
     pub(super) async fn join_vectors(&mut self, winner: &Winner, paths: &[String]) -> Result<()> {
         let mut joined = Vec::with_capacity(paths.len());
         for path in paths {
@@ -58,7 +60,9 @@ impl Transaction {
         self.note(joined).await.map(|_| ())
     }
 
-    /// PROTOCOL "Writer Requirement for Deletion Vectors": the statistics of such files tell how many rows they have.
+    /// Adds the row count to the statistics of a file that lacks it. PROTOCOL "Writer Requirement
+    /// for Deletion Vectors": the statistics of files with deletion vectors contain the number of
+    /// rows.
     async fn with_row_count(&self, file: Add) -> Result<Add> {
         if file.num_records().is_some() {
             return Ok(file);
@@ -74,7 +78,8 @@ impl Transaction {
         Ok(Add { stats: Some(stats.to_string()), ..file })
     }
 
-    /// Deletes the files of vectors that no commit names: all of them, unless it was committed. What cannot be deleted is harmless.
+    /// Deletes the files of deletion vectors that no commit names. These are all of them if the
+    /// transaction was not committed. A file that cannot be deleted is harmless.
     pub(super) async fn delete_vectors(&self, is_committed: bool) {
         let named =
             self.draft.vectors.iter().filter(|_| is_committed).filter_map(|change| VectorFile::of(&change.after).ok().flatten());
@@ -93,7 +98,7 @@ impl Transaction {
         }
     }
 
-    /// Writes the vectors, all into one file, and drafts what they change.
+    /// Writes the vectors into one file, and adds the changes to the draft.
     async fn note(&mut self, joined: Vec<Joined>) -> Result<Noted> {
         let (whole, partial): (Vec<Joined>, Vec<Joined>) = joined.into_iter().partition(Joined::deletes_all);
         let mut noted = Noted::default();
@@ -122,18 +127,18 @@ impl Transaction {
     }
 }
 
-/// What became of files that lost rows.
+/// The numbers of files that lost rows, by what happened to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noted {
-    /// Files that lost their last row.
+    /// The number of files that lost their last row.
     pub files: u64,
-    /// Their sizes.
+    /// The total size of the files that lost their last row.
     pub bytes: u64,
-    /// Files that got a deletion vector.
+    /// The number of files that got their first deletion vector.
     pub deletion_vectors_added: u64,
-    /// Files that had one and got another.
+    /// The number of files whose deletion vector was replaced by another one.
     pub deletion_vectors_updated: u64,
-    /// Files that had one and are gone.
+    /// The number of files with a deletion vector that left the table.
     pub deletion_vectors_removed: u64,
 }
 
@@ -141,7 +146,7 @@ pub struct Noted {
 struct Joined {
     file: Add,
     union: DeletionVector,
-    /// Those that this transaction deletes.
+    /// The rows that this transaction deletes.
     deleted: DeletionVector,
 }
 
@@ -151,7 +156,8 @@ impl Joined {
     }
 }
 
-/// Once rows are deleted, minima and maxima are bounds, not values that the file still has.
+/// Marks the bounds in the statistics as not tight: after rows are deleted, the file may no longer
+/// contain its least and greatest values.
 fn with_loose_bounds(stats: Option<&str>) -> Option<String> {
     let mut stats: Value = serde_json::from_str(stats?).ok()?;
     stats.as_object_mut()?.insert("tightBounds".to_owned(), false.into());

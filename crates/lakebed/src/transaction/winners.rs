@@ -1,5 +1,6 @@
-//! The commits that came first: on this machine found by their names; over a network read side by side, in growing numbers, until one is
-//! not there.
+//! The commits of other writers that came first. On a local file system they are found by listing
+//! their names. Over a network they are read concurrently, in growing numbers, until one does not
+//! exist.
 
 use std::pin::pin;
 
@@ -11,23 +12,24 @@ use lakebed_io::store::Store;
 
 use crate::{Error, Result};
 
-/// So many are asked for at a time.
+/// The maximum number of commits that are requested at a time.
 const MOST: u64 = 16;
 
-/// A commit of another, and its lines.
+/// A commit of another writer, and its lines.
 pub(super) struct ReadWinner {
     pub(super) path: LogPath,
     pub(super) parts: Vec<CommitPart>,
 }
 
 impl ReadWinner {
-    /// What it says.
+    /// Parses the commit.
     pub(super) fn winner(&self) -> Result<Winner> {
         Winner::read(self.path.version, self.parts.iter().map(CommitPart::part))
     }
 }
 
-/// The commits from a version on that is known to be there, and may have been read already.
+/// Reads the commits from version `from` on. That version is known to exist, and `first` contains
+/// its lines if they were read already.
 pub(super) async fn read_winners(store: &Store, from: u64, first: Option<Vec<CommitPart>>) -> Result<Vec<ReadWinner>> {
     if let Some(near) = log::find_tail(store, from).await? {
         let commits = near.into_iter().map(|file| file.path).filter(LogPath::is_commit);
@@ -35,7 +37,7 @@ pub(super) async fn read_winners(store: &Store, from: u64, first: Option<Vec<Com
     }
     let first = first.map(|parts| ReadWinner { path: LogPath::commit(from), parts });
     let mut winners = Vec::from_iter(first);
-    // Mostly one was faster, and the version after it is still free.
+    // In most cases one other writer was faster, and the version after its commit is still free.
     let mut wanted = 2 - winners.len() as u64;
     loop {
         let next = from + winners.len() as u64;
@@ -48,7 +50,7 @@ pub(super) async fn read_winners(store: &Store, from: u64, first: Option<Vec<Com
         wanted = (wanted * 2).min(MOST);
     }
     match winners.is_empty() {
-        // Put-if-absent said that it is there, so this is no end of the log.
+        // Put-if-absent reported that the version exists, so this is not the end of the log.
         true => Err(Error::internal(format!("{}: version {from} is taken, but cannot be read", store.url()))),
         false => Ok(winners),
     }
@@ -69,9 +71,9 @@ async fn read_all(store: &Store, commits: Vec<LogPath>) -> Result<Vec<ReadWinner
     Ok(winners)
 }
 
-/// Of so many versions those that are there, up to the first gap.
+/// Reads up to `count` versions, and returns those before the first one that does not exist.
 async fn read_some(store: &Store, from: u64, count: u64) -> Result<Vec<ReadWinner>> {
-    // Each by itself, as one that is not there must not take others with it.
+    // Each commit is read in its own request, so that a missing one does not fail the others.
     let read = |version| async move {
         let path = LogPath::commit(version);
         let parts = log::read_commits(store, std::slice::from_ref(&path)).try_collect().await?;
