@@ -1,28 +1,29 @@
-//! What a change of rows did, as a plain value. The work itself holds no transaction; a transaction learns of it in one place.
+//! The result of a change of rows, as a plain value. The work itself holds no transaction.
+//! [`Effects::register`] is the only place that adds its result to one.
 
 use super::search::{DeletedRows, totals};
 use crate::transaction::{ReadSet, Transaction};
 use crate::write::data_file::WrittenFile;
 use crate::{Result, Snapshot};
 
-/// What a change of rows did.
+/// The result of a change of rows.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// New data files.
     pub(crate) added: Vec<WrittenFile>,
-    /// Files of the change data feed.
+    /// Change data files.
     pub(crate) changes: Vec<WrittenFile>,
     /// The rows that leave the table.
     pub(crate) deleted: DeletedRows,
-    /// Rows of the new files that are copies of rows which stay.
+    /// The number of rows in the new files that are copies of rows which stay in the table.
     pub(crate) copied_rows: u64,
     /// Whether rows in new files keep their row ids.
     pub(crate) keeps_row_ids: bool,
-    /// What was read for it.
+    /// What the work read.
     pub(crate) read: ReadSet,
 }
 
-/// What the files of a table lose and get, for metrics.
+/// The numbers of files that a table loses and gets, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FileTotals {
     pub(crate) added_files: u64,
@@ -36,7 +37,7 @@ pub(crate) struct FileTotals {
 }
 
 impl Effects {
-    /// All files that were written.
+    /// Returns all files that were written.
     pub(crate) fn files(&self) -> Vec<WrittenFile> {
         self.added.iter().chain(&self.changes).cloned().collect()
     }
@@ -97,7 +98,7 @@ impl Effects {
     }
 }
 
-/// Whether rows of a table leave by being noted in deletion vectors.
+/// Returns whether deletion vectors mark the deleted rows of this table.
 pub(crate) fn notes_vectors(snapshot: &Snapshot) -> bool {
     snapshot.properties().deletion_vectors
 }

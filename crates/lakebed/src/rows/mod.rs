@@ -1,7 +1,7 @@
-//! The rows of a snapshot that a change touches, and the files without them or with others in their place.
+//! The rows of a snapshot that a change deletes or replaces, and the files that the change writes.
 //!
-//! `search` finds rows, `rewrite` writes what takes their place, `effects` is what came of it, and `target` is the table that new
-//! files are written for.
+//! `search` finds rows, `rewrite` writes the rows that replace them, `effects` is the result, and
+//! `target` is the table for which new files are written.
 
 pub(crate) mod search;
 pub(crate) mod effects;

@@ -1,7 +1,9 @@
-//! Rows that leave their files, and what becomes of the others: noted in deletion vectors where the table allows it, else the files are
-//! written anew without them. What happened to rows is recorded where the table records changes.
+//! Deletes rows from their files and writes the rows that replace them. Deletion vectors mark the
+//! deleted rows if the table allows it; otherwise the files are rewritten without these rows.
+//! Change data files record the changes if the table has a change data feed.
 //!
-//! Read [`Rewrite::begin`]; then come the rows that take the place of others, and [`Rewrite::finish`].
+//! Begin with [`Rewrite::begin`]. After it come the calls for the new rows, and then
+//! [`Rewrite::finish`].
 
 use std::sync::Arc;
 
@@ -22,13 +24,13 @@ use crate::write::files::{FileSink, delete_written};
 use crate::write::rules::Contents;
 use crate::{Result, Snapshot};
 
-/// Files that are read in one go.
+/// The maximum number of files that one read takes.
 const FILES_AT_ONCE: usize = 4096;
 
-/// Rows that are decoded and wait to be written.
+/// The bytes of rows that may be decoded ahead of the writer.
 const AHEAD_BYTES: u64 = 64 << 20;
 
-/// What happened to a row. PROTOCOL "Add CDC File".
+/// The type of a change of a row. PROTOCOL "Add CDC File".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Insert,
@@ -37,18 +39,19 @@ pub(crate) enum Change {
     After,
 }
 
-/// New files in the place of rows that leave.
+/// Writes the new files of a change of rows.
 pub(crate) struct Rewrite {
     snapshot: Snapshot,
     shape: Arc<Shape>,
     data: FileSink,
-    /// Where the table records changes and they cannot be told from the files that come and go.
+    /// The writer of change data files. It exists only if the table records changes and they do not
+    /// follow from the added and removed files.
     changes: Option<FileSink>,
     notes_vectors: bool,
     copied_rows: u64,
 }
 
-/// How many rows go into files and out of them.
+/// The numbers of rows that are added to files and deleted from files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moves {
     pub(crate) came_in: u64,
@@ -56,7 +59,8 @@ pub(crate) struct Moves {
 }
 
 impl Rewrite {
-    /// On top of this version. `records` says whether what happens to rows cannot be told from the files that come and go.
+    /// Begins a change on top of this version. `records` is true if the changes of rows do not
+    /// follow from the added and removed files.
     pub(crate) fn begin(snapshot: &Snapshot, target: &Target, records: bool) -> Result<Self> {
         let shape = Arc::new(Shape::new(snapshot, target)?);
         let changes = if records && snapshot.properties().change_data_feed {
@@ -75,30 +79,30 @@ impl Rewrite {
         })
     }
 
-    /// Where the table is.
+    /// Returns the URL of the table.
     pub(crate) fn table(&self) -> &str {
         self.snapshot.url()
     }
 
-    /// Whether changes are recorded.
+    /// Returns whether changes are recorded.
     pub(crate) fn records(&self) -> bool {
         self.changes.is_some()
     }
 
-    /// New rows, in the table's columns.
+    /// Writes new rows, which have the table's columns.
     pub(crate) async fn insert(&mut self, rows: &RecordBatch) -> Result<()> {
         self.put(rows, None).await?;
         self.record(rows, Change::Insert).await
     }
 
-    /// Rows in the place of others, whose ids they keep, if the table tracks rows.
+    /// Writes rows that replace others. They keep the row ids of those if the table tracks rows.
     pub(crate) async fn update(&mut self, before: &RecordBatch, after: &RecordBatch, ids: Option<ArrayRef>) -> Result<()> {
         self.put(after, ids).await?;
         self.record(before, Change::Before).await?;
         self.record(after, Change::After).await
     }
 
-    /// Notes what happened to rows, given in the table's columns, where that is to be noted.
+    /// Records a change of rows, which have the table's columns, if changes are recorded.
     pub(crate) async fn record(&mut self, rows: &RecordBatch, change: Change) -> Result<()> {
         let Some(changes) = &mut self.changes else { return Ok(()) };
         let kind: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(change.name(), rows.num_rows())));
@@ -109,7 +113,7 @@ impl Rewrite {
         changes.write(vec![RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?]).await
     }
 
-    /// Notes of all rows that these files and parts of files lose that they were deleted. They are read for it.
+    /// Records that all deleted rows of these files were deleted. It reads the rows for that.
     pub(crate) async fn record_deleted(&mut self, deleted: &DeletedRows) -> Result<()> {
         if self.changes.is_none() {
             return Ok(());
@@ -130,8 +134,9 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Ends the files that come. Of files that lose rows the others are copied, unless vectors note the loss. `came_in` is how many rows were
-    /// updated or inserted, `to_leave` how many were updated or deleted, where that was counted.
+    /// Completes the new files. The rows that stay in files with deleted rows are copied, unless
+    /// deletion vectors mark the deleted rows. `came_in` is the number of updated or inserted rows.
+    /// `to_leave` is the number of updated or deleted rows, if it was counted.
     pub(crate) async fn finish(mut self, deleted: DeletedRows, Moves { came_in, to_leave }: Moves) -> Result<Effects> {
         let check = |to_leave| account::check_leaving(self.table(), to_leave, deleted.rows()?);
         let rest = match to_leave.map_or(Ok(()), check) {
@@ -147,7 +152,7 @@ impl Rewrite {
         }
     }
 
-    /// Takes back all that was written.
+    /// Deletes all files that were written.
     pub(crate) async fn abort(self) {
         self.data.abort().await;
         if let Some(changes) = self.changes {
@@ -155,7 +160,7 @@ impl Rewrite {
         }
     }
 
-    /// The form of rows on their way to files.
+    /// Returns the schema of rows on their way to files.
     pub(crate) fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
@@ -232,7 +237,8 @@ impl Change {
     }
 }
 
-/// How rows are read of which new files are made. Where many come out, or others are copied, writing takes longer than to decode them.
+/// Returns the options to read rows from which new files are made. If many rows are written, or
+/// others are copied, writing takes longer than decoding.
 pub(crate) fn reading(snapshot: &Snapshot, expected_bytes: u64) -> ReadOptions {
     let is_slow = expected_bytes > AHEAD_BYTES || !notes_vectors(snapshot);
     ReadOptions { ahead_bytes: is_slow.then_some(AHEAD_BYTES), ..ReadOptions::default() }

@@ -1,7 +1,9 @@
-//! Which rows leave the table: whole files where the log shows that all their rows do, else rows of files by their positions.
+//! Finds the rows to delete: whole files if the log proves that all their rows match, else rows of
+//! files by their positions.
 //!
-//! A file is opened only if the log leaves open whether it has rows that leave, and of it only the columns are read that tell, unless the
-//! rows themselves are wanted too. Read [`Search::next`].
+//! A file is opened only if the log does not decide whether it has such rows. Only the columns of
+//! the predicate are read from it, unless the caller wants the rows themselves too. Begin with
+//! [`Search::next`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,84 +28,89 @@ use crate::scan::{FileRows, RowColumn, RowColumnKind, Scan, ScanFile};
 use crate::transaction::{Partitions, ReadSet};
 use crate::{Error, RecordBatchStream, Result, Snapshot};
 
-/// Groups of files whose rows may be on their way at a time: rows of more than two are never looked at together.
+/// The maximum number of groups of files whose rows may still be in use. A caller never uses rows
+/// of more than two groups together.
 const GROUPS_AT_ONCE: usize = 2;
-/// Files that are read in one go: enough to keep all cores busy, few enough to hold.
+/// The maximum number of files that one read takes: enough to keep all cores busy, and few enough
+/// for memory.
 const FILES_AT_ONCE: usize = 4096;
-/// The names of the columns by which rows are found again. Tables have no columns of such names.
+/// The names of the columns with the file and the position of each row. No table has columns of
+/// such names.
 const FILE_COLUMN: &str = "\u{0}file";
 const ROW_COLUMN: &str = "\u{0}row";
 
-/// The rows that leave.
+/// The rows to delete.
 #[derive(Debug)]
 pub(crate) enum Leaving {
     All,
     Where(Arc<Filter>),
-    /// Some partitions.
+    /// The rows of some partitions.
     Partitions(Partitions),
 }
 
-/// The rows that leave the table, by file.
+/// The deleted rows of the table, by file.
 #[derive(Debug, Default)]
 pub(crate) struct DeletedRows {
-    /// Files of which nothing is left, as the log shows.
+    /// Files of which all rows are deleted, as the log proves.
     pub(crate) whole: Vec<FileBatch>,
-    /// Files that were read.
+    /// Files that were read to find their deleted rows.
     pub(crate) parts: Vec<PartOfFile>,
 }
 
-/// A file that loses rows, perhaps all.
+/// A file with deleted rows, which may be all of its rows.
 #[derive(Debug)]
 pub(crate) struct PartOfFile {
-    /// As the log has it, alone.
+    /// The file as in the log, in a batch of its own.
     pub(crate) file: FileBatch,
     pub(crate) add: Add,
-    /// The rows that it loses, which it had until now.
+    /// The newly deleted rows. Rows that the file had lost before are not among them.
     pub(crate) rows: DeletionVector,
 }
 
 /// Rows of one file.
 #[derive(Debug)]
 pub(crate) struct InFile {
-    /// As the log has it, alone.
+    /// The file as in the log, in a batch of its own.
     pub(crate) file: FileBatch,
-    /// By their places among those that were found, and their positions in the file.
+    /// For each row, its index among the found rows and its position in the file.
     pub(crate) rows: Vec<(usize, u64)>,
 }
 
-/// Looks through the files.
+/// Searches the files of a scan for rows to delete.
 pub(crate) struct Search {
     scan: Scan,
     files: BoxStream<'static, Result<FileBatch>>,
     metrics: Arc<PlanMetrics>,
     whole: Whole,
     read: ReadOptions,
-    /// The files that are read, and those before them, of which rows may still be on their way to [`Search::leave`].
+    /// The files that are read now, and earlier ones whose rows may still be passed to
+    /// [`Search::leave`].
     readings: VecDeque<Reading>,
     groups: u64,
     found: DeletedRows,
 }
 
-/// Rows that were found, with the columns of the scan and two behind them, which tell where they are.
+/// Rows that were found. They have the columns of the scan, and then two columns with their file
+/// and position.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) rows: RecordBatch,
     group: u64,
 }
 
-/// Which files leave without a look at their rows.
+/// Which files are deleted whole, without reading their rows.
 enum Whole {
     All,
     Of(Partitions),
-    /// Those of which neither of these may match a row.
+    /// Files in which neither pruner can match a row.
     Unless([Arc<Pruner>; 2]),
-    /// The partition values of a file decide for all its rows.
+    /// All files of the plan, because the partition values of a file decide for all its rows.
     AllMatching,
-    /// None: each row is wanted.
+    /// No file, because each row is needed.
     None,
 }
 
-/// Files that are being read.
+/// Files whose rows are being read.
 struct Reading {
     group: u64,
     files: Vec<FileBatch>,
@@ -111,14 +118,14 @@ struct Reading {
     stream: RecordBatchStream,
 }
 
-/// The condition of rows that leave.
+/// Parses the predicate of the rows to delete.
 pub(crate) fn parse_condition(table: &str, schema: &StructType, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
     let options = Options { now_ms: Some(now_ms) };
     Ok(Arc::new(parse_filter(text, &filter_schema(schema)?, &options).map_err(|error| error.within(table))?))
 }
 
 impl Leaving {
-    /// What is read to find the rows.
+    /// Returns what is read to find the rows.
     pub(crate) fn read_set(&self, snapshot: &Snapshot) -> Result<ReadSet> {
         let mut read = ReadSet::default();
         match self {
@@ -131,7 +138,8 @@ impl Leaving {
 }
 
 impl Search {
-    /// For rows that leave, of which nothing is wanted but where they are.
+    /// Returns a search for the places of rows to delete. It reads no other columns than the
+    /// predicate needs.
     pub(crate) fn of_places(snapshot: &Snapshot, leaving: Leaving) -> Result<Self> {
         let scan = snapshot.scan().select(Vec::<String>::new());
         let (scan, filter) = match &leaving {
@@ -148,7 +156,7 @@ impl Search {
         Ok(Self::new(scan, plan, whole, ReadOptions::default()))
     }
 
-    /// For rows that a scan gives, with its columns.
+    /// Returns a search for the rows of a scan, with the columns of the scan.
     pub(crate) fn of_rows(scan: Scan, filter: Option<&Filter>, read: ReadOptions) -> Result<Self> {
         let plan = plan(scan.snapshot(), filter)?;
         Ok(Self::new(scan, plan, Whole::None, read))
@@ -169,12 +177,12 @@ impl Search {
         }
     }
 
-    /// What was skipped so far.
+    /// Returns the metrics of the files that were skipped so far.
     pub(crate) fn metrics(&self) -> Arc<PlanMetrics> {
         Arc::clone(&self.metrics)
     }
 
-    /// More rows.
+    /// Returns more rows, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Found>> {
         loop {
             if let Some(reading) = self.readings.back_mut()
@@ -192,7 +200,8 @@ impl Search {
         }
     }
 
-    /// Notes that these rows leave, by their places among rows that were found, ascending.
+    /// Records that these rows are deleted. They are given by their indexes among the found rows,
+    /// in ascending order.
     pub(crate) fn leave(&mut self, found: &Found, rows: impl IntoIterator<Item = usize>) -> Result<()> {
         let (files, positions) = places(&found.rows)?;
         let reading = self.readings.iter_mut().find(|reading| reading.group == found.group);
@@ -208,7 +217,8 @@ impl Search {
         Ok(())
     }
 
-    /// The files that these rows are in, each as the log has it, with its rows among them and their positions in it.
+    /// Returns the files of these rows. Each file has the indexes of its rows and their positions
+    /// in the file.
     pub(crate) fn files_of(&self, found: &Found, rows: impl IntoIterator<Item = usize>) -> Result<Vec<InFile>> {
         let (files, positions) = places(&found.rows)?;
         let reading = self.readings.iter().find(|reading| reading.group == found.group);
@@ -224,7 +234,7 @@ impl Search {
         Ok(of_files.into_iter().map(|(_, in_file)| in_file).collect())
     }
 
-    /// Reads to the end, where all rows leave that are found.
+    /// Reads to the end, and deletes all rows that are found.
     pub(crate) async fn all(mut self) -> Result<DeletedRows> {
         while let Some(found) = self.next().await? {
             self.leave(&found, 0..found.rows.num_rows())?;
@@ -232,7 +242,7 @@ impl Search {
         self.finish()
     }
 
-    /// What was found, once nothing more comes.
+    /// Returns the deleted rows, after the last call of the others.
     pub(crate) fn finish(mut self) -> Result<DeletedRows> {
         while !self.readings.is_empty() {
             self.end_reading()?;
@@ -282,7 +292,8 @@ impl Search {
     }
 }
 
-/// Where the rows of a batch stand: which file of those that are read, and which row of it.
+/// Returns two columns of a batch: the index of each row's file among the files that are read, and
+/// the row's position in the file.
 fn places(batch: &RecordBatch) -> Result<(&Int64Array, &Int64Array)> {
     let column = |name: &str| batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
     column(FILE_COLUMN).zip(column(ROW_COLUMN)).ok_or_else(|| Error::internal("rows without their places"))
@@ -292,13 +303,14 @@ fn plan(snapshot: &Snapshot, filter: Option<&Filter>) -> Result<Plan> {
     Plan::new(snapshot, filter, PlanOptions { whole_actions: true, row_counts: true, ..PlanOptions::default() })
 }
 
-/// What must be shown to be impossible for all rows of a file to match.
+/// Returns two pruners: one for rows where the predicate is false, one for rows where it is
+/// unknown. A file matches with all rows if neither of them can match.
 fn may_stay(snapshot: &Snapshot, filter: &Filter) -> Result<[Arc<Pruner>; 2]> {
     Ok([snapshot.pruner(&filter.negated())?, snapshot.pruner(&filter.is_unknown())?])
 }
 
 impl Whole {
-    /// Of each file whether it leaves as a whole.
+    /// Returns for each file whether it is deleted whole.
     fn of(&self, files: &FileBatch) -> Result<BooleanArray> {
         let all = |leaves: bool| BooleanArray::from(vec![leaves; files.len()]);
         Ok(match self {
@@ -327,7 +339,7 @@ impl Reading {
 }
 
 impl DeletedRows {
-    /// Takes in what another search found, be it in the same files.
+    /// Adds the rows that another search found, which may be in the same files.
     pub(crate) fn join(&mut self, other: Self) {
         let mut known: HashMap<String, usize> =
             self.parts.iter().enumerate().map(|(place, part)| (part.add.path.clone(), place)).collect();
@@ -343,36 +355,37 @@ impl DeletedRows {
         self.whole.extend(other.whole);
     }
 
-    /// Whether no row leaves.
+    /// Returns whether no row is deleted.
     pub(crate) fn is_empty(&self) -> bool {
         self.whole.is_empty() && self.parts.is_empty()
     }
 
-    /// The number of rows that leave; none if the log does not tell the rows of a whole file.
+    /// Returns the number of deleted rows, or `None` if the log does not have the row count of a
+    /// whole file.
     pub(crate) fn rows(&self) -> Result<Option<u64>> {
         Ok(self.rows_of_whole()?.map(|rows| rows + self.rows_of_parts()))
     }
 
-    /// Rows of whole files, if the log says how many they are.
+    /// Returns the number of rows in whole files, if the log has it for all of them.
     fn rows_of_whole(&self) -> Result<Option<u64>> {
         let rows = self.whole.iter().map(known_rows).collect::<Result<Option<Vec<u64>>>>()?;
         Ok(rows.map(|rows| rows.iter().sum()))
     }
 
-    /// Rows that were found by reading.
+    /// Returns the number of rows that were found by reading.
     fn rows_of_parts(&self) -> u64 {
         self.parts.iter().map(|part| part.rows.len()).sum()
     }
 }
 
 impl PartOfFile {
-    /// Of the rows of the file those that leave.
+    /// Returns the file to read, with its newly deleted rows only.
     pub(crate) fn leaving(&self) -> Result<ScanFile> {
         let only = Some(FileRows::Known(Arc::new(self.rows.clone())));
         Ok(ScanFile { deletion_vector: None, only, ..ScanFile::new(self.add.clone(), None)? })
     }
 
-    /// Of the rows of the file those that stay; none if none does.
+    /// Returns the file to read, with the rows that stay in it, or `None` if none does.
     pub(crate) async fn staying(&self, snapshot: &Snapshot) -> Result<Option<ScanFile>> {
         let file = ScanFile::new(self.add.clone(), None)?;
         let gone = match &file.deletion_vector {
@@ -386,7 +399,7 @@ impl PartOfFile {
     }
 }
 
-/// How many files these are, and their sizes.
+/// Returns the number of files and their total size.
 pub(crate) fn totals<'a>(files: impl IntoIterator<Item = &'a FileBatch>) -> Result<(u64, u64)> {
     let (mut count, mut bytes) = (0, 0);
     for batch in files {

@@ -1,5 +1,5 @@
-//! The form of a table's rows on their way from files to files, in which they stay who they are: where the table tracks rows, their ids
-//! come along.
+//! The schema of a table's rows on their way from files to new files. If the table tracks rows,
+//! their row ids are part of it.
 
 use std::sync::Arc;
 
@@ -16,15 +16,17 @@ use crate::write::fit::{OnLossy, fit};
 use crate::write::rules::{Contents, WriteRules};
 use crate::{Result, Snapshot};
 
-/// The names of the columns in which rows bring their ids. Tables have no columns of such names.
+/// The names of the columns with the row ids and row commit versions. No table has columns of such
+/// names.
 const ID_COLUMN: &str = "\u{0}id";
 const VERSION_COLUMN: &str = "\u{0}version";
 
-/// The columns of rows on their way: the table's in their order and types, then those of their ids, if the table tracks rows.
+/// The columns of rows on their way to files: the table's in their order and types, then those of
+/// the row ids, if the table tracks rows.
 #[derive(Debug)]
 pub(crate) struct Shape {
     rules: Arc<WriteRules>,
-    /// Without ids.
+    /// The schema without the columns of row ids.
     table_schema: SchemaRef,
     schema: SchemaRef,
     tracks_rows: bool,
@@ -32,7 +34,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Of rows of this version that go to files of this target.
+    /// Returns the shape of rows of this version that go to files of this target.
     pub(crate) fn new(snapshot: &Snapshot, target: &Target) -> Result<Self> {
         let table_schema = target.rules.loose_schema()?;
         Ok(Self::of(Arc::clone(&target.rules), table_schema, snapshot.properties().row_tracking, false))
@@ -45,26 +47,28 @@ impl Shape {
         Self { rules, table_schema, schema: Arc::new(schema), tracks_rows, is_moving }
     }
 
-    /// The same for rows that are not looked at on their way: they come as [`ReadOptions::is_moving`] says.
+    /// Returns the same shape for rows whose values are not inspected on their way. Their types are
+    /// described at [`ReadOptions::is_moving`].
     pub(crate) fn moving(&self) -> Self {
         let fields = self.table_schema.fields().iter().enumerate().map(|(index, field)| self.rules.moving_field(index, field));
         let table_schema = Arc::new(Schema::new(fields.collect::<Fields>()));
         Self::of(Arc::clone(&self.rules), table_schema, self.tracks_rows, true)
     }
 
-    /// Of all columns.
+    /// Returns the schema of all columns.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Where rows of this form are written.
+    /// Returns a writer for rows of this shape.
     pub(crate) fn sink(&self, snapshot: &Snapshot, target: &Target) -> Result<FileSink> {
         let contents = if self.tracks_rows { Contents::MovedRows } else { Contents::Rows };
         let options = FileOptions { contents, is_moving: self.is_moving, ..target.files.clone() };
         FileSink::new(snapshot.store().clone(), snapshot.env().clone(), Arc::clone(&self.rules), options)
     }
 
-    /// Rows that were read as rows of the table. Columns that it gets only now are null in them.
+    /// Converts rows that were read as rows of the table. Columns that the table only gets with
+    /// this write are null in them.
     pub(crate) fn written(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let column = |(field, of): (&StructField, &Arc<Field>)| match batch.column_by_name(&field.name) {
             Some(array) if self.is_moving && value_type(array.data_type()) == of.data_type() => Ok(Arc::clone(array)),
@@ -75,13 +79,15 @@ impl Shape {
         moving_batch(&self.table_schema, columns.collect::<Result<_>>()?, batch.num_rows())
     }
 
-    /// Rows that were read with [`id_columns`], with their ids and versions.
+    /// Converts rows that were read with [`id_columns`]. They keep their row ids and commit
+    /// versions.
     pub(crate) fn moved(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let versions = batch.column_by_name(VERSION_COLUMN).cloned();
         self.identified(&self.written(batch)?, ids(batch), versions)
     }
 
-    /// Rows of the table with ids and versions, which new and changed rows do not have.
+    /// Returns rows of the table with their row ids and commit versions. New rows and changed rows
+    /// lack some of these, which are null then.
     pub(crate) fn identified(
         &self,
         rows: &RecordBatch,
@@ -97,14 +103,14 @@ impl Shape {
     }
 }
 
-/// The columns that tell who rows are, for scans of rows that move.
+/// Returns the columns of the row ids, for scans of rows that move to new files.
 pub(crate) fn id_columns(snapshot: &Snapshot) -> Vec<RowColumn> {
     let columns = [(RowColumnKind::RowId, ID_COLUMN), (RowColumnKind::RowCommitVersion, VERSION_COLUMN)];
     let tracks_rows = snapshot.properties().row_tracking;
     columns.into_iter().filter(|_| tracks_rows).map(|(kind, name)| RowColumn::new(kind, name)).collect()
 }
 
-/// The ids in a batch of such a scan.
+/// Returns the row ids in a batch of a scan with [`id_columns`].
 pub(crate) fn ids(batch: &RecordBatch) -> Option<ArrayRef> {
     batch.column_by_name(ID_COLUMN).cloned()
 }

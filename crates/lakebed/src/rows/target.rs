@@ -1,4 +1,5 @@
-//! The table that files are written for: its definition, what that asks of rows, and how files are encoded.
+//! The table for which files are written: its definition, the rules for its rows, and the encoding
+//! of its files.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::write::rules::WriteRules;
 use crate::write::settings::{FileSettings, suited_file_bytes};
 use crate::{Error, Result, Snapshot};
 
-/// The table as a write leaves it, and how its files are written.
+/// The table as it will be after a write, and how its files are written.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) table: Definition,
@@ -20,7 +21,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Of a table that stays as it is, or gets the columns of some data that it lacks.
+    /// Returns the target of a table that stays as it is, or gets the columns of some data that it
+    /// lacks.
     pub(crate) async fn of_table(
         snapshot: &Snapshot,
         merging: Option<&StructType>,
@@ -36,8 +38,8 @@ impl Target {
         target.map_err(|error| within_once(error, url))
     }
 
-    /// Of a table that stays as it is, while rows are clustered by these columns, given by the names that lead to them in files: new files
-    /// have statistics of them.
+    /// Returns the target of a table that stays as it is, while rows are clustered by these
+    /// columns. The columns are given by their physical paths. New files have statistics of them.
     pub(crate) async fn clustered(
         snapshot: &Snapshot,
         columns: Vec<Vec<String>>,
@@ -49,27 +51,27 @@ impl Target {
         Self::new(table, snapshot.url(), &sized(settings, snapshot), now_ms).map_err(|error| within_once(error, snapshot.url()))
     }
 
-    /// About how large files become.
+    /// Returns the approximate size of new files.
     pub(crate) fn target_file_size_bytes(&self) -> u64 {
         self.files.target_file_size_bytes
     }
 
-    /// `now_ms` is what the current time means in defaults.
+    /// Makes a target. `now_ms` is the current time in defaults.
     pub(crate) fn new(table: Definition, url: &str, settings: &FileSettings, now_ms: i64) -> Result<Self> {
         let rules = WriteRules::new(url, &table.protocol, &table.metadata, &table.clustering, now_ms);
-        // A schema that comes with this write is the caller's.
+        // If the schema comes with this write, an error in it is the caller's.
         let rules = rules.map_err(|error| if table.changes_metadata { error.of_caller() } else { error })?;
         let files = settings.for_table(&rules)?;
         Ok(Self { table, rules: Arc::new(rules), files })
     }
 
-    /// Whether the table gets another schema or protocol.
+    /// Returns whether the table gets another schema or protocol.
     pub(crate) fn changes_table(&self) -> bool {
         self.table.changes_table()
     }
 
-    /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
-    /// has come.
+    /// Returns whether files that were written for another state of the table are valid for this
+    /// one too. They are if the only difference is new columns that may be null.
     pub(crate) fn takes_files_of(&self, other: &Target) -> bool {
         let same_columns = other.table.metadata.partition_columns == self.table.metadata.partition_columns
             && other.rules.schema.fields.iter().all(|field| self.rules.schema.fields.contains(field));
@@ -85,14 +87,15 @@ impl Target {
     }
 }
 
-/// The settings with a size of files that suits the table, unless the caller or the table names one.
+/// Returns the settings with a file size that suits the table, unless the caller or the table sets
+/// one.
 pub(crate) fn sized(settings: &FileSettings, snapshot: &Snapshot) -> FileSettings {
     let named = settings.target_file_size_bytes.or(snapshot.properties().target_file_size_bytes);
     let table_bytes = snapshot.checksum().and_then(|checksum| u64::try_from(checksum.table_size_bytes).ok()).unwrap_or(0);
     FileSettings { target_file_size_bytes: named.or(Some(suited_file_bytes(table_bytes))), ..settings.clone() }
 }
 
-/// The table is named once.
+/// Adds the table's URL to an error whose message does not begin with it.
 pub(crate) fn within_once(error: Error, url: &str) -> Error {
     if error.message().starts_with(url) { error } else { error.within(url) }
 }
