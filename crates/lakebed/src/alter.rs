@@ -1,23 +1,25 @@
-//! Changing what a table is, while its rows stay.
+//! Changes to the definition of a table while its rows stay.
 
 use crate::clustering::key_columns;
 use crate::definition::Definition;
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug, Clone)]
 pub struct AlterOutcome {
-    /// The version that it became, or the latest one if there was nothing to change.
+    /// The version that the change created, or the latest one if there was nothing to change.
     pub version: u64,
-    /// False if the table was so already.
+    /// False if the table had this definition already.
     pub committed: bool,
-    /// The table as of that version; none if it could not be read since, which does not undo the change.
+    /// The snapshot of that version. It is `None` if the snapshot could not be read after the
+    /// commit, which does not undo the change.
     pub snapshot: Option<Snapshot>,
 }
 
 impl Table {
-    /// Sets by which columns the table is clustered; none end it. Rows that are there stay where they are until the table is optimized.
+    /// Sets the clustering columns of the table; no columns end the clustering. Existing rows stay
+    /// where they are until the table is optimized.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

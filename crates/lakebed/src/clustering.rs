@@ -1,4 +1,4 @@
-//! The columns by which the rows of a table are clustered: which they are, and which can be.
+//! The clustering columns of a table, and the checks of which columns may be clustering columns.
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ pub(crate) const CLUSTERING_DOMAIN: &str = "delta.clustering";
 /// A column, or a field of a struct, whose values have an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyColumn {
-    /// As SQL spells it: `a`, `a.b`.
+    /// The name in SQL: `a`, `a.b`.
     pub(crate) name: String,
-    /// The names that lead to it in files.
+    /// The physical path: the names of the column and the structs around it in files.
     pub(crate) physical: Vec<String>,
-    /// Those of the table's schema.
+    /// The logical path: the names in the table's schema.
     path: Vec<String>,
 }
 
 impl Snapshot {
-    /// The clustering columns, as SQL spells them.
+    /// Returns the clustering columns, as SQL spells them.
     pub(crate) async fn clustering_columns(&self) -> Result<Vec<String>> {
         let columns = self.physical_clustering_columns().await?;
         Ok(columns.iter().filter_map(|column| self.logical_column(column)).collect())
     }
 
-    /// The clustering columns by the names that lead to them in data files.
+    /// Returns the physical paths of the clustering columns.
     pub(crate) async fn physical_clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let features = self.protocol().writer_features.as_deref().unwrap_or_default();
         if !features.iter().any(|feature| feature == "clustering") {
@@ -46,7 +46,7 @@ impl Snapshot {
         Ok(clustering_paths(&domain))
     }
 
-    /// A clustering column's logical name.
+    /// Returns a clustering column's logical name.
     fn logical_column(&self, physical: &[String]) -> Option<String> {
         let names = leaf_names(self.schema(), Vec::new());
         let found = names.into_iter().find(|names| {
@@ -57,13 +57,13 @@ impl Snapshot {
     }
 }
 
-/// The columns of these names, each of which can cluster the table's rows.
+/// Returns the columns of these names, and checks that each of them may be a clustering column.
 pub(crate) fn key_columns(snapshot: &Snapshot, names: &[String]) -> Result<Vec<KeyColumn>> {
     let found = key_columns_of(snapshot.schema(), snapshot.mapping_mode(), snapshot.partition_columns(), names);
     found.map_err(|error| error.within(snapshot.url()))
 }
 
-/// The same for a table that is not there yet.
+/// Does the same as [`key_columns`] for a table that does not exist yet.
 pub(crate) fn key_columns_of(
     schema: &StructType,
     mode: MappingMode,
@@ -111,7 +111,7 @@ fn key_column(schema: &StructType, mode: MappingMode, name: &str) -> Result<KeyC
 }
 
 impl KeyColumn {
-    /// Its values in rows of the table.
+    /// Returns the column's values in rows of the table.
     pub(crate) fn values(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         let missing = || Error::internal(format!("rows without column {}", self.name));
         let (first, rest) = self.path.split_first().ok_or_else(missing)?;
@@ -119,7 +119,7 @@ impl KeyColumn {
         for name in rest {
             let of_struct = array.as_struct_opt().ok_or_else(missing)?;
             let field = of_struct.column_by_name(name).ok_or_else(missing)?;
-            // A field of nothing is nothing, whatever stands there.
+            // A field of a null struct is null, whatever value it has in memory.
             let nulls = NullBuffer::union(of_struct.nulls(), field.nulls());
             array = make_array(field.to_data().into_builder().nulls(nulls).build()?);
         }
@@ -127,19 +127,19 @@ impl KeyColumn {
     }
 }
 
-/// The names that lead to a column as they stand in SQL: `a.b`.
+/// Returns a column's path as a name in SQL: `a.b`.
 pub(crate) fn column_name(path: &[String]) -> String {
     path.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(".")
 }
 
-/// A name as it stands in SQL: between backticks, unless it is a plain one.
+/// Returns a name as SQL spells it: in backticks, unless it is a plain name.
 fn quoted(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.chars().all(|c| c.is_ascii_digit());
     if is_plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }
 }
 
-/// The physical paths of the columns that cluster a table, if that is what the domain is about. Delta Spark writes the parts of each as a
-/// list, others write one text.
+/// Returns the physical paths of a table's clustering columns, if the domain is the one of
+/// clustering. Delta Spark writes each path as a list of names, and other writers write one string.
 pub(crate) fn clustering_paths(domain: &DomainMetadata) -> Vec<Vec<String>> {
     if domain.domain != CLUSTERING_DOMAIN {
         return Vec::new();
@@ -154,13 +154,13 @@ pub(crate) fn clustering_paths(domain: &DomainMetadata) -> Vec<Vec<String>> {
     columns.into_iter().flatten().filter_map(path).collect()
 }
 
-/// The domain that makes these the columns that cluster a table, each given by the names that lead to it in files.
+/// Returns the domain for these clustering columns, each given by its physical path.
 pub(crate) fn clustering_domain(columns: &[Vec<String>]) -> DomainMetadata {
     let configuration = json!({ "clusteringColumns": columns, "domainName": CLUSTERING_DOMAIN }).to_string();
     DomainMetadata { domain: CLUSTERING_DOMAIN.to_owned(), configuration, removed: false }
 }
 
-/// The ways to all leaves that stand in structs only.
+/// Returns the paths of all leaves that are in structs only.
 fn leaf_names(schema: &StructType, above: Vec<String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for field in &schema.fields {

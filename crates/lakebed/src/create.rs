@@ -1,4 +1,5 @@
-//! Creating tables without rows, and replacing tables by them. [`NewTable`] says what the table is to be. Begin with [`Create`].
+//! Creating tables without rows, and replacing tables with them. [`NewTable`] describes the new
+//! table. Begin with [`Create`].
 
 use futures::TryStreamExt;
 use serde_json::json;
@@ -9,19 +10,19 @@ use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
-/// What to do where a table is already.
+/// The behaviour of a creation if the table exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CreateMode {
-    /// Refuse.
+    /// Returns an error.
     #[default]
     Error,
-    /// Leave it as it is.
+    /// Leaves the table as it is.
     Ignore,
-    /// Put the new table in its place, in one commit; older versions can still be read.
+    /// Replaces the table in one commit. Its older versions can still be read.
     Replace,
 }
 
-/// Makes a table without rows.
+/// Creates a table without rows.
 #[derive(Debug, Clone)]
 pub struct Create {
     table: Table,
@@ -31,12 +32,12 @@ pub struct Create {
 }
 
 impl Table {
-    /// Makes the table.
+    /// Describes the creation of a table; [`Create::run`] runs it.
     pub fn create(&self, new: NewTable) -> Create {
         Create { table: self.clone(), new, mode: CreateMode::default(), settings: CommitSettings::default() }
     }
 
-    /// The latest version, or none if there is no table.
+    /// Returns the latest version, or `None` if there is no table.
     pub async fn try_snapshot(&self) -> Result<Option<Snapshot>> {
         match self.snapshot().await {
             Ok(snapshot) => Ok(Some(snapshot)),
@@ -47,25 +48,26 @@ impl Table {
 }
 
 impl Create {
-    /// What to do where a table is already.
+    /// Sets the behaviour if the table exists already.
     #[must_use]
     pub fn mode(mut self, mode: CreateMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// How to commit.
+    /// Sets the options of the commit.
     #[must_use]
     pub fn settings(mut self, settings: CommitSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Makes the table, and tells its version: that of the table that was there if it is left as it is.
+    /// Creates the table and returns its version. If an existing table is left as it is, its
+    /// version is returned.
     pub async fn run(self) -> Result<Snapshot> {
         let url = self.table.store().url().to_owned();
         let definition = self.new.define(&url, self.table.env())?;
-        // If another writer made the table, the mode decides again.
+        // If another writer created the table meanwhile, the mode decides again.
         let retryable = match self.mode {
             CreateMode::Error | CreateMode::Ignore => Retryable::default().or_creation(),
             CreateMode::Replace => Retryable::default(),
@@ -117,7 +119,7 @@ impl Create {
     }
 }
 
-/// There is a table where none was expected.
+/// Returns the error for a table that exists where none was expected.
 pub(crate) fn exists(url: &str) -> Error {
     Error::new(ErrorKind::TableExists, format!("{url}: there is a table already"))
 }

@@ -1,8 +1,9 @@
-//! What a scan did: counted while it runs, read when it is done.
+//! The metrics of a scan: counted while it runs, and read when it has ended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What planning a scan found. A file counts once: as skipped by what skipped it first, or as kept.
+/// The result of planning a scan. Each file counts once: for the first reason to skip it, or as
+/// kept.
 #[derive(Debug, Default)]
 pub struct PlanMetrics {
     /// Files that partition values ruled out.
@@ -15,17 +16,17 @@ pub struct PlanMetrics {
     pub kept_bytes: Counter,
 }
 
-/// A number that only grows, counted from several threads.
+/// A number that only grows, counted by several threads.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Counts up.
+    /// Adds to the count.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// The count so far.
+    /// Returns the count so far.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -12,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(crate) mod seconds {
     use super::*;
 
-    /// A longer timeout never ends a call, so a larger number means this one.
+    /// The longest duration. A timeout of this length never ends a call, so larger numbers are
+    /// reduced to it.
     const LONGEST: f64 = 1e9;
 
     pub(crate) fn serialize<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -28,7 +29,7 @@ pub(crate) mod seconds {
     }
 }
 
-/// Reads a duration that is a number of hours.
+/// Reads a duration that is given as a number of hours.
 pub(crate) fn hours<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let exact = |hours: f64| {
         let refused = |_| D::Error::invalid_value(Unexpected::Float(hours), &"a number of hours, 0 or more");
@@ -37,7 +38,7 @@ pub(crate) fn hours<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Option::<f64>::deserialize(deserializer)?.map(exact).transpose()
 }
 
-/// A codec by its name.
+/// A codec, given by its name.
 pub(crate) mod compression {
     use lakebed_io::parquet::write::Codec;
 

@@ -1,4 +1,4 @@
-//! A place where a table is: the way to its snapshots.
+//! The location of a table, from which its snapshots are loaded.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Table {
     only: Option<Known>,
 }
 
-/// The one table that may be at a place.
+/// The identity of the only table that a handle accepts at its location.
 #[derive(Clone)]
 struct Known {
     id: Arc<str>,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// How to reach a table; [`open`](TableBuilder::open) ends it.
+/// Builds a [`Table`] from a location and options. [`open`](TableBuilder::open) is the last call.
 pub struct TableBuilder {
     url: String,
     options: StoreOptions,
@@ -49,22 +49,22 @@ pub struct TableBuilder {
 }
 
 impl Table {
-    /// The table at this URL or local path.
+    /// Begins to build the table at this URL or local path.
     pub fn at(url: impl Into<String>) -> TableBuilder {
         TableBuilder { url: url.into(), options: StoreOptions::default(), env: Env::system(), store: None }
     }
 
-    /// The store below the table's root.
+    /// Returns the store below the table's root.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The clock and the source of identifiers.
+    /// Returns the clock and the source of identifiers.
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// Keeps a snapshot that is known to be new, such as that of a commit of one's own.
+    /// Keeps a snapshot that is known to be new, such as the snapshot of an own commit.
     pub(crate) async fn keep(&self, snapshot: &Snapshot) {
         let mut latest = self.latest.lock().await;
         if latest.as_ref().is_none_or(|known| known.version() < snapshot.version()) {
@@ -72,20 +72,21 @@ impl Table {
         }
     }
 
-    /// The same place, as long as the table there is the one of this snapshot. Once that is gone, or another one was made in its place, no
-    /// operation makes, reads or changes a table here.
+    /// Returns a handle of the same location that accepts only the table of this snapshot. If that
+    /// table was deleted or another one was made in its place, no operation makes, reads or changes
+    /// a table here.
     #[must_use]
     pub fn only(&self, snapshot: &Snapshot) -> Self {
         let known = Known { id: snapshot.metadata().id.as_str().into(), version: snapshot.version() };
         Self { only: Some(known), ..self.clone() }
     }
 
-    /// Whether a table may be made here.
+    /// Returns whether a table may be created here.
     pub(crate) fn may_be_made(&self) -> bool {
         self.only.is_none()
     }
 
-    /// The latest version: one listing when there is no news.
+    /// Returns the latest version. This takes one listing if there is no newer version.
     pub async fn snapshot(&self) -> Result<Snapshot> {
         let mut latest = self.latest.lock().await;
         let snapshot = match &*latest {
@@ -98,7 +99,8 @@ impl Table {
         Ok(snapshot)
     }
 
-    /// A version of the past, as long as it is of the table that has this id: not of another one that was made in its place.
+    /// Returns an older version, if the table has this id. It is an error if another table was made
+    /// in its place.
     pub async fn snapshot_of(&self, id: &str, version: u64) -> Result<Snapshot> {
         let found = self.snapshot_at(version).await?;
         if *found.metadata().id == *id { Ok(found) } else { Err(self.replaced()) }
@@ -122,18 +124,18 @@ impl Table {
         }
     }
 
-    /// The latest version, when this one is known.
+    /// Returns the latest version, given one that is known.
     pub async fn newer_than(&self, known: &Snapshot) -> Result<Snapshot> {
         self.keep(known).await;
         self.snapshot().await
     }
 
-    /// A version of the past.
+    /// Returns the table at a version.
     pub async fn snapshot_at(&self, version: u64) -> Result<Snapshot> {
         snapshot::load(self.store.clone(), self.env.clone(), Some(version)).await
     }
 
-    /// The version that was the latest at this time, in milliseconds since the epoch.
+    /// Returns the version that was the latest at this timestamp, in milliseconds since the epoch.
     pub async fn snapshot_at_timestamp(&self, timestamp_ms: i64) -> Result<Snapshot> {
         let latest = self.snapshot().await?;
         let version = snapshot::version_at(&latest, timestamp_ms).await?;
@@ -145,49 +147,49 @@ impl Table {
 }
 
 impl TableBuilder {
-    /// Options of the store, spelled as object_store or deltalake spell them.
+    /// Adds options of the store, in the spelling of object_store or deltalake.
     #[must_use]
     pub fn with_options<K: Into<String>, V: Into<String>>(mut self, options: impl IntoIterator<Item = (K, V)>) -> Self {
         self.options.options.extend(options.into_iter().map(|(key, value)| (key.into(), value.into())));
         self
     }
 
-    /// Credentials that are asked for anew before they expire.
+    /// Sets a source of credentials, which is called again before they expire.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Arc<dyn CredentialSource>) -> Self {
         self.options.credentials = Some(credentials);
         self
     }
 
-    /// Follow absolute paths out of the table's root, as shallow clones need.
+    /// Allows absolute paths out of the table's root, as shallow clones need them.
     #[must_use]
     pub fn with_absolute_paths(mut self, allowed: bool) -> Self {
         self.options.allow_absolute_paths = allowed;
         self
     }
 
-    /// Another clock and source of identifiers.
+    /// Sets another clock and source of identifiers.
     #[must_use]
     pub fn with_env(mut self, env: Env) -> Self {
         self.env = env;
         self
     }
 
-    /// A store that is already open, instead of one made from the URL and the options.
+    /// Sets a store that is already open, instead of one made from the URL and the options.
     #[must_use]
     pub fn with_store(mut self, store: Store) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Opens the table: there must be one.
+    /// Opens the table, which must exist.
     pub async fn open(self) -> Result<Table> {
         let table = self.build()?;
         table.snapshot().await?;
         Ok(table)
     }
 
-    /// The table without looking whether it is there.
+    /// Returns the table without checking whether it exists.
     pub fn build(self) -> Result<Table> {
         let store = match self.store {
             Some(store) => store,

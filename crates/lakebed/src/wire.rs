@@ -1,4 +1,5 @@
-//! What crosses processes: versioned bytes, JSON inside, without secrets.
+//! The encoding of values that travel between processes: JSON with a version number, without
+//! secrets.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,12 +8,12 @@ use url::Url;
 
 use crate::{Error, Result};
 
-/// A value as bytes.
+/// Encodes a value.
 pub(crate) fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| Error::internal("what crosses processes has no JSON form").with_source(error))
 }
 
-/// A value of bytes of a kind that name their form under its name.
+/// Decodes a value. The bytes contain the number of their form under the name of their kind.
 pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8], kind: &str, form: u32) -> Result<T> {
     let malformed = |error: serde_json::Error| invalid(kind, "its bytes are damaged or of something else").with_source(error);
     let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
@@ -26,7 +27,8 @@ pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8], kind: &str, form: u3
     }
 }
 
-/// Bytes travel through schedulers and logs: a root with a password or a signature in it must not.
+/// Refuses a root with a password or a signature in it, because the bytes travel through schedulers
+/// and logs.
 pub(crate) fn check_root(root: &str) -> Result<()> {
     let refuse = |why: &str| Error::invalid_input(format!("{why}; nothing of it may travel to other processes"));
     let url = Url::parse(root).map_err(|error| refuse("the table's URL is no URL").with_source(error))?;

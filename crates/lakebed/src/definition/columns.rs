@@ -1,5 +1,6 @@
-//! Which columns a table may have: their names, their types, and the notes on them. The columns come from a caller, so an error says what
-//! the caller has to change. Read [`check_columns`].
+//! Checks of the columns that a table may have: their names, their types, and their metadata. The
+//! columns come from a caller, so an error says what the caller has to change. Begin with
+//! [`check_columns`].
 
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use serde_json::Value;
 
 use crate::{Error, Result};
 
-/// Letters that no column name may have unless column mapping gives it another.
+/// Characters that no column name may contain without column mapping.
 const SPECIAL: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
 
-/// The columns that the change feed adds to those of the table.
+/// The columns that the change data feed adds to the columns of the table.
 const CHANGE_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 
-/// The notes that say where values come from.
+/// The metadata keys that say how a column gets its values.
 const FILLING: [&str; 5] = [GENERATION_EXPRESSION, CURRENT_DEFAULT, IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN];
 
 /// Refuses columns that no table with these properties can have.
@@ -80,16 +81,17 @@ fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()>
     }
 }
 
-/// The schema of a new table with its notes complete, once they are known to make sense.
+/// Returns the schema of a new table with complete column metadata, after checking that metadata.
 pub(super) fn with_checked_notes(schema: &StructType, partition_columns: &[String]) -> Result<StructType> {
     let expressions = filter_schema(schema)?;
     let notes = Notes { schema, expressions: &expressions, partition_columns };
     let fields = schema.fields.iter().map(|field| notes.checked(field)).collect::<Result<_>>()?;
-    // What could not be read again makes no table.
+    // A schema that cannot be parsed again must not become the schema of a table.
     lakebed_core::schema::parse(&StructType { fields }.to_json())
 }
 
-/// Columns that come to a table with rows can be filled with nothing but null.
+/// Refuses defaults, generation expressions and identity columns for columns that are added to a
+/// table with rows. Such columns are null in the rows that exist.
 pub(super) fn refuse_filling_of_new(before: &StructType, after: &StructType) -> Result<()> {
     let is_filled = |field: &&StructField| FILLING.iter().any(|key| field.metadata.contains_key(*key));
     match after.fields.iter().filter(|field| before.field(&field.name).is_none()).find(is_filled) {
@@ -125,7 +127,7 @@ fn inside(data_type: &DataType, name: &str) -> Result<()> {
     }
 }
 
-/// What the notes on columns are held against.
+/// The context for checks of the metadata of columns.
 struct Notes<'a> {
     schema: &'a StructType,
     expressions: &'a Schema,
@@ -163,7 +165,8 @@ impl Notes<'_> {
         if is_numbered { self.numbered(field).map_err(within) } else { Ok(field.clone()) }
     }
 
-    /// Delta Spark refuses to write to a table that breaks one of these rules.
+    /// Checks a generation expression. Delta Spark refuses to write to a table that breaks one of
+    /// these rules.
     fn check_generation(&self, field: &StructField, text: &str) -> Result<()> {
         let expression = parse_expr(text, self.expressions, &Options::default())?;
         for path in expression.columns() {
@@ -217,7 +220,7 @@ impl Notes<'_> {
     }
 }
 
-/// Refuses conditions on rows that cannot be understood: no row could be written to the table.
+/// Refuses CHECK constraints that cannot be parsed, because no row could be written to the table.
 pub(super) fn check_constraints(schema: &StructType, properties: &TableProperties) -> Result<()> {
     let expressions = filter_schema(schema)?;
     for (name, condition) in &properties.constraints {
@@ -227,7 +230,7 @@ pub(super) fn check_constraints(schema: &StructType, properties: &TablePropertie
     Ok(())
 }
 
-/// The partition columns of these names, spelled as the schema spells them.
+/// Returns the partition columns of these names, in the spelling of the schema.
 pub(super) fn partition_columns_of(schema: &StructType, names: &[String]) -> Result<Vec<String>> {
     let mut columns: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
@@ -248,7 +251,7 @@ pub(super) fn partition_columns_of(schema: &StructType, names: &[String]) -> Res
     Ok(columns)
 }
 
-/// The condition that a column has of its own, if it has one.
+/// Returns the invariant of a column, if it has one.
 pub(crate) fn invariant(field: &StructField) -> Result<Option<String>> {
     let Some(text) = field.metadata.get(INVARIANTS).and_then(Value::as_str) else { return Ok(None) };
     let parsed: Value = serde_json::from_str(text).unwrap_or_default();
@@ -258,7 +261,8 @@ pub(crate) fn invariant(field: &StructField) -> Result<Option<String>> {
     }
 }
 
-/// The expression cast to the type of the column; types with parts are taken as they come.
+/// Returns the expression with a cast to the type of the column. Expressions for nested types get
+/// no cast.
 pub(crate) fn as_type(expression: &str, field: &StructField) -> String {
     let DataType::Primitive(primitive) = &field.data_type else { return expression.to_owned() };
     match sql_name(*primitive) {
@@ -267,7 +271,7 @@ pub(crate) fn as_type(expression: &str, field: &StructField) -> String {
     }
 }
 
-/// What SQL calls a type.
+/// Returns the name of a type in SQL.
 fn sql_name(primitive: PrimitiveType) -> Option<String> {
     Some(match primitive {
         PrimitiveType::Long => "BIGINT".to_owned(),

@@ -1,4 +1,5 @@
-//! What lakebed adds to a definition by itself: names and ids of columns in data files, and the hidden columns of row tracking.
+//! The parts of a definition that lakebed adds by itself: names and ids of columns in data files,
+//! and the hidden columns of row tracking.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,8 @@ use lakebed_core::schema::evolve::Mapping;
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_io::env::Env;
 
-/// The schema with names and ids for the columns that lack them, where column mapping is enabled.
+/// Returns the schema with names and ids for the columns that lack them, if column mapping is
+/// enabled.
 pub(super) fn with_mapping(
     schema: &StructType,
     properties: &TableProperties,
@@ -29,7 +31,8 @@ pub(super) fn with_mapping(
     schema
 }
 
-/// PROTOCOL "Row Tracking": names of the columns that keep the ids of rows which move between files. No other column has them.
+/// PROTOCOL "Row Tracking": adds the names of the columns that keep the row ids of rows that move
+/// between files. No other column has these names.
 pub(super) fn add_row_tracking_columns(
     properties: &TableProperties,
     configuration: &mut HashMap<String, Option<String>>,

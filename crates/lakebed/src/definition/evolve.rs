@@ -1,4 +1,5 @@
-//! Definitions that are made out of the definition of a table: with more columns, with another schema, with other clustering columns.
+//! Definitions that are derived from the definition of a table: with more columns, with another
+//! schema, or with other clustering columns.
 
 use lakebed_core::action::Metadata;
 use lakebed_core::feature::given::GivenProperties;
@@ -22,7 +23,7 @@ use crate::{Error, Result, Snapshot};
 const CLUSTERING_FEATURES: [&str; 2] = ["clustering", "domainMetadata"];
 
 impl Definition {
-    /// The table with the columns of some data that it lacks, and with wider types where it allows them.
+    /// Adds the columns of `data` that the table lacks, and widens types where the table allows it.
     pub(crate) fn with_columns_of(self, snapshot: &Snapshot, data: &StructType, env: &Env) -> Result<Self> {
         self.with_checked_columns_of(snapshot, data, env).map_err(Error::of_caller)
     }
@@ -42,9 +43,9 @@ impl Definition {
         Ok(self)
     }
 
-    /// The table with the schema, partitioning and clustering of another. It keeps its id and its properties, and gets the given
-    /// properties beside them. Columns that did not change keep their names in data files. Name, description and constraints of
-    /// `new` are not used.
+    /// Returns the table with the schema, partitioning and clustering of another. The table keeps
+    /// its id and its properties, and also gets the given properties. Columns that did not change
+    /// keep their names in data files. Name, description and constraints of `new` are not used.
     pub(crate) fn replaced(snapshot: &Snapshot, new: &NewTable, env: &Env) -> Result<Self> {
         Self::replaced_checked(snapshot, new, env).map_err(Error::of_caller)
     }
@@ -81,8 +82,8 @@ impl Definition {
         })
     }
 
-    /// The table with other clustering columns, given by their paths in data files. No columns end the clustering: the domain stays,
-    /// and names none.
+    /// Sets other clustering columns, given by their paths in data files. An empty list ends the
+    /// clustering: the domain stays, and contains no column.
     pub(crate) fn clustered_by(mut self, columns: Vec<Vec<String>>) -> Result<Self> {
         self.raise_protocol(CLUSTERING_FEATURES)?;
         self.domains = vec![clustering_domain(&columns)];
@@ -99,7 +100,8 @@ impl Definition {
     }
 }
 
-/// The schema of data for a table: a struct that encodes a variant counts as a variant where the table has one.
+/// Returns the schema of data for a table: a struct that encodes a variant becomes a variant if the
+/// table's column is one.
 pub(crate) fn data_schema(table: &StructType, data: &StructType) -> StructType {
     let mut schema = data.clone();
     for field in &mut schema.fields {
@@ -117,7 +119,8 @@ fn encodes_variant(data_type: &DataType) -> bool {
     fields.fields.len() == 2 && is_binary("metadata") && is_binary("value")
 }
 
-/// The schema in which columns that did not change keep their names and ids in data files, and their comments.
+/// Returns the schema in which columns that did not change keep their names and ids in data files,
+/// and their comments.
 fn with_metadata_of(schema: &StructType, old: &StructType) -> StructType {
     let keep = |field: &StructField| {
         let mut field = field.clone();
@@ -136,7 +139,7 @@ fn with_metadata_of(schema: &StructType, old: &StructType) -> StructType {
     StructType { fields: schema.fields.iter().map(keep).collect() }
 }
 
-/// Whether two types differ in nothing but metadata and nullability.
+/// Returns whether two types differ only in metadata and nullability.
 fn same_shape(one: &DataType, other: &DataType) -> bool {
     let shape = |data_type: &DataType| nullable_type_to_arrow(data_type).ok();
     shape(one).is_some() && shape(one) == shape(other)

@@ -1,8 +1,9 @@
-//! What a table is to be: protocol, schema, partitioning, clustering, properties and domains.
+//! The definition of a table: protocol, schema, partitioning, clustering, properties and domains.
 //!
-//! A [`Definition`] is a plain value. [`NewTable::define`] makes it for a new table and [`Definition::of`] for a table as it
-//! is; `evolve` makes another definition out of it. All checks stand in this room, so that all verbs refuse the same tables.
-//! A transaction learns what changes in one place, [`Definition::register`].
+//! A [`Definition`] is a plain value. [`NewTable::define`] makes it for a new table, and
+//! [`Definition::of`] for a table as it is. `evolve` derives another definition from it. All checks
+//! are in this module, so that all verbs refuse the same tables. [`Definition::register`] is the
+//! one place that adds the changes to a transaction.
 
 pub(crate) mod columns;
 mod complete;

@@ -1,6 +1,7 @@
-//! The definition of a new table, made from a schema and what a caller asks for.
+//! The definition of a new table, made from the schema and the wishes of a caller.
 //!
-//! A table gets the lowest protocol that supports what it uses, so that as many engines as possible can read it.
+//! A table gets the lowest protocol that supports what it uses, so that as many engines as possible
+//! can read it.
 
 use std::collections::HashMap;
 
@@ -19,27 +20,28 @@ use super::value::Definition;
 use crate::clustering::{clustering_domain, key_columns_of};
 use crate::{Error, Result};
 
-/// What a caller asks of a new table.
+/// The wishes of a caller for a new table.
 #[derive(Debug, Clone, Default)]
 pub struct NewTable {
-    /// Its columns.
+    /// The columns of the table.
     pub schema: StructType,
     /// The partition columns.
     pub partition_by: Vec<String>,
-    /// The clustering columns; fields of structs as `a.b`.
+    /// The clustering columns. A field of a struct is written as `a.b`.
     pub cluster_by: Vec<String>,
-    /// Its properties. They can also ask for features and protocol versions.
+    /// The properties of the table. They can also enable features and set protocol versions.
     pub properties: HashMap<String, String>,
-    /// CHECK constraints: a name and an SQL condition that all rows meet.
+    /// CHECK constraints: the name, and the SQL condition that all rows meet.
     pub constraints: HashMap<String, String>,
-    /// A name, for people.
+    /// The name of the table, for people.
     pub name: Option<String>,
-    /// A description, for people.
+    /// The description of the table, for people.
     pub description: Option<String>,
 }
 
 impl NewTable {
-    /// Checks everything that was asked for and makes a definition of it. `table` is for messages.
+    /// Checks everything that the caller wants, and makes a definition of it. `table` is for
+    /// messages.
     pub fn define(&self, table: &str, env: &Env) -> Result<Definition> {
         self.define_checked(env).map_err(|error| error.of_caller().within(table))
     }
@@ -86,7 +88,7 @@ impl NewTable {
         Ok(())
     }
 
-    /// The domain that keeps the clustering columns, if there are any.
+    /// Returns the domain that keeps the clustering columns, if there are any.
     pub(super) fn clustering_domains(&self, schema: &StructType, mode: MappingMode) -> Result<Vec<DomainMetadata>> {
         if self.cluster_by.is_empty() {
             return Ok(Vec::new());

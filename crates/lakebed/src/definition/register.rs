@@ -1,4 +1,4 @@
-//! The one place where a transaction learns what a table becomes.
+//! The one place where the changes of a definition are added to a transaction.
 
 use lakebed_core::action::{DomainMetadata, Metadata};
 use lakebed_io::env::Env;
@@ -10,15 +10,16 @@ use crate::transaction::{CommitSettings, Transaction};
 use crate::{Result, Snapshot};
 
 impl Definition {
-    /// A transaction that creates the table.
+    /// Begins a transaction that creates the table.
     pub(crate) fn begin(&self, store: Store, env: Env, settings: CommitSettings) -> Result<Transaction> {
         let mut transaction = Transaction::create(store, env, self.protocol.clone(), self.metadata.clone(), settings)?;
         self.set_domains(&mut transaction);
         Ok(transaction)
     }
 
-    /// Registers what changes in a table that exists. `counted` is the metadata after identity columns counted on; other
-    /// writers may ignore a change that consists of these counts alone.
+    /// Registers the changes of a table that exists. `counted` is the metadata with the new high
+    /// water marks of identity columns. Other writers may ignore a change that consists only of
+    /// these marks.
     pub(crate) async fn register(
         &self,
         counted: Option<Metadata>,
@@ -43,7 +44,8 @@ impl Definition {
         Ok(())
     }
 
-    /// Registers a new definition in the place of a table that exists. The table keeps its id and all features that it has.
+    /// Registers a new definition that replaces a table. The table keeps its id and all features
+    /// that it has.
     pub(crate) async fn register_in_place_of(&self, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
         transaction.set_metadata(Metadata { id: snapshot.metadata().id.clone(), ..self.metadata.clone() });
         transaction.raise_protocol(&self.protocol)?;
@@ -57,7 +59,8 @@ impl Definition {
     }
 }
 
-/// A table that was clustered and is no longer clustered removes the domain of its clustering columns.
+/// Removes the domain of the clustering columns if the table was clustered and is no longer
+/// clustered.
 async fn end_clustering(new: &Definition, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
     if let (Some(before), true) = (snapshot.domain_metadata(CLUSTERING_DOMAIN).await?, new.domains.is_empty()) {
         transaction.set_domain(DomainMetadata { removed: true, ..before });

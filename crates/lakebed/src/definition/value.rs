@@ -1,4 +1,4 @@
-//! The value that the rest of the room makes and checks.
+//! The value that the rest of this module makes and checks.
 
 use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::clustering::clustering_paths;
 use crate::{Result, Snapshot};
 
-/// A table as its log describes it, and how that differs from the version on which the definition is based.
+/// The definition of a table, and how it differs from the version on which it is based.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     pub(crate) protocol: Protocol,
@@ -16,20 +16,22 @@ pub struct Definition {
     /// The clustering columns, by their paths in data files.
     pub(crate) clustering: Vec<Vec<String>>,
     pub(crate) changes_protocol: bool,
-    /// Also decides who is to blame for a schema that cannot be written: the caller or the table.
+    /// Whether the metadata changes. If so, a schema that cannot be written is the caller's error,
+    /// else the table's.
     pub(crate) changes_metadata: bool,
-    /// The schema is replaced as a whole. The old partitioning and clustering go with it.
+    /// Whether the schema is replaced as a whole. The old partitioning and clustering are replaced
+    /// with it.
     pub(crate) is_replaced: bool,
 }
 
 impl Definition {
-    /// The definition of a new table.
+    /// Returns the definition of a new table.
     pub(super) fn new(protocol: Protocol, metadata: Metadata, domains: Vec<DomainMetadata>) -> Self {
         let clustering = domains.iter().flat_map(clustering_paths).collect();
         Self { protocol, metadata, domains, clustering, changes_protocol: true, changes_metadata: true, is_replaced: false }
     }
 
-    /// The definition of a table as it is.
+    /// Returns the definition of a table as it is.
     pub(crate) async fn of(snapshot: &Snapshot) -> Result<Self> {
         Ok(Self {
             protocol: snapshot.protocol().clone(),
@@ -42,17 +44,17 @@ impl Definition {
         })
     }
 
-    /// The protocol that readers and writers of the table must support.
+    /// Returns the protocol that readers and writers of the table must support.
     pub fn protocol(&self) -> &Protocol {
         &self.protocol
     }
 
-    /// Schema, partitioning and properties.
+    /// Returns the schema, partitioning and properties.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Whether the table gets another protocol or other metadata.
+    /// Returns whether the table gets another protocol or other metadata.
     pub(crate) fn changes_table(&self) -> bool {
         self.changes_protocol || self.changes_metadata
     }
