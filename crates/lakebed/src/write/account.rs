@@ -1,7 +1,8 @@
-//! Checks row counts: the new files must hold as many rows as came in, and as many must have left old files as were meant to. What differs
-//! is a bug in lakebed, and is never committed.
+//! Checks row counts. The new files must hold as many rows as came in, and old files must lose as
+//! many rows as intended. A difference is a bug in lakebed, and is never committed.
 //!
-//! Rows are counted where they enter. The rows in files are the `numRecords` of their statistics. Read [`check`].
+//! Rows are counted where they enter. The rows in files are the `numRecords` of their statistics.
+//! Begin with [`check`].
 
 use lakebed_core::action::Add;
 use lakebed_io::store::Store;
@@ -10,7 +11,7 @@ use super::data_file::WrittenFile;
 use super::files::delete_written;
 use crate::{Error, Result};
 
-/// The new files hold as many rows as came in.
+/// Checks that the new files hold as many rows as came in.
 pub(crate) fn check<'a>(table: &str, came_in: u64, files: impl IntoIterator<Item = &'a Add>) -> Result<()> {
     let (mut count, mut standing) = (0_u64, Some(0_u64));
     for file in files {
@@ -30,7 +31,7 @@ pub(crate) fn check<'a>(table: &str, came_in: u64, files: impl IntoIterator<Item
     Err(unequal(table, &format!("{came_in} rows were given, {files}")))
 }
 
-/// Gives the files back if they hold as many rows as came in; else deletes them.
+/// Returns the files if they hold as many rows as came in; otherwise deletes them.
 pub(crate) async fn checked(store: &Store, came_in: u64, files: Vec<WrittenFile>) -> Result<Vec<WrittenFile>> {
     match check(store.url(), came_in, files.iter().map(|file| &file.add)) {
         Ok(()) => Ok(files),
@@ -41,7 +42,8 @@ pub(crate) async fn checked(store: &Store, came_in: u64, files: Vec<WrittenFile>
     }
 }
 
-/// As many rows leave old files as were meant to. Nothing is compared where the log has no count.
+/// Checks that old files lose as many rows as intended. Nothing is compared if the log has no row
+/// count.
 pub(crate) fn check_leaving(table: &str, to_leave: u64, leaving: Option<u64>) -> Result<()> {
     match leaving {
         Some(leaving) if leaving != to_leave => {
@@ -51,7 +53,8 @@ pub(crate) fn check_leaving(table: &str, to_leave: u64, leaving: Option<u64>) ->
     }
 }
 
-/// Each row of a source was either inserted or passed over, because no clause wants it.
+/// Checks that each source row without a match was either inserted, or skipped because no clause
+/// applies to it.
 pub(crate) fn check_inserted(table: &str, unmatched: u64, inserted: u64, passed_over: u64) -> Result<()> {
     if inserted.checked_add(passed_over) == Some(unmatched) {
         return Ok(());
@@ -62,7 +65,7 @@ pub(crate) fn check_inserted(table: &str, unmatched: u64, inserted: u64, passed_
     ))
 }
 
-/// The parts of a source hold all of its rows.
+/// Checks that the parts of a source hold all of its rows.
 pub(crate) fn check_parts(table: &str, rows: u64, in_parts: u64) -> Result<()> {
     match rows == in_parts {
         true => Ok(()),

@@ -1,7 +1,8 @@
-//! Batches that may differ from each other in the order, the types and the number of their columns, as batches of one schema.
+//! Converts batches whose columns may differ in order, type and number to batches of one schema.
 //!
-//! Columns are found by name, and values become those of the first batch's types by the rules of a write, so nothing is lost. What does not
-//! fit is an error that names the batch and the column. Read [`Alike::batch`].
+//! Columns are found by name, and values are converted to the types of the first batch by the rules
+//! of a write, so nothing is lost. A batch that does not fit is an error that names the batch and
+//! the column. Begin with [`Alike::batch`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use super::fit::{OnLossy, fit, position};
 use crate::{Error, RecordBatchStream, Result};
 
-/// Brings batches to one schema.
+/// Converts batches to one schema.
 ///
 /// ```
 /// # fn main() -> lakebed::Result<()> {
@@ -47,12 +48,13 @@ pub struct Alike {
 }
 
 impl Alike {
-    /// To the schema that was told before the batches came.
+    /// Converts to a schema that was known before the batches came.
     pub fn new(schema: SchemaRef) -> Self {
         Self { schema, on_lossy: OnLossy::default() }
     }
 
-    /// To the schema of the first batch. Dictionaries become plain values, because the first batch's key type may be too small for later ones.
+    /// Converts to the schema of the first batch. Dictionaries become plain values, because the
+    /// first batch's key type may be too small for later ones.
     pub fn to_first(schema: &Schema) -> Self {
         let field = |field: &Arc<Field>| match field.data_type() {
             ArrowType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type(values.as_ref().clone())),
@@ -62,21 +64,21 @@ impl Alike {
         Self::new(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
     }
 
-    /// The same, with a word on digits that no column can hold.
+    /// Sets what happens to digits that a column cannot hold.
     #[must_use]
     pub fn on_lossy(self, on_lossy: OnLossy) -> Self {
         Self { on_lossy, ..self }
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// The rows of a batch under the one schema. `number` is for messages.
+    /// Returns the rows of a batch in the one schema. `number` is for messages.
     ///
     /// # Errors
-    /// If a column is missing or unknown, or a value does not fit its type.
+    /// Returns an error if a column is missing or unknown, or a value does not fit its type.
     pub fn batch(&self, number: u64, batch: &RecordBatch) -> Result<RecordBatch> {
         if Arc::ptr_eq(batch.schema_ref(), &self.schema) {
             return Ok(batch.clone());
@@ -94,7 +96,7 @@ impl Alike {
         Ok(RecordBatch::try_new_with_options(self.schema(), columns, &options)?)
     }
 
-    /// The columns in the order and the types of the schema.
+    /// Returns the columns in the order and the types of the schema.
     fn matched(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let types = schema_from_arrow(&self.schema)?;
         refuse_differences(&types, &schema_from_arrow(batch.schema_ref())?)?;
@@ -122,7 +124,7 @@ impl Alike {
     }
 }
 
-/// The stream with every batch matched to its schema.
+/// Returns the stream with every batch converted to its schema.
 pub(crate) fn alike(data: RecordBatchStream, on_lossy: OnLossy) -> RecordBatchStream {
     let alike = Alike::new(data.schema()).on_lossy(on_lossy);
     let schema = alike.schema();
@@ -134,7 +136,8 @@ fn doubled(column: &str) -> Error {
     Error::schema_mismatch(format!("column {column} is there more than once (names that differ by case alone are the same)"))
 }
 
-/// Refuses a batch that lacks a column, has one more, or has another type, with a line for each difference.
+/// Refuses a batch that lacks a column, has an additional one, or has another type. The message has
+/// a line for each difference.
 fn refuse_differences(types: &StructType, given: &StructType) -> Result<()> {
     let mut required = types.clone();
     required.fields.iter_mut().for_each(|field| field.nullable = false);
@@ -166,8 +169,9 @@ fn told(Difference { column, kind }: &Difference) -> String {
     }
 }
 
-/// The same values as another Arrow type, all of them or an error. Digits go that the column cannot hold, if that is allowed, but none that
-/// only the first batch's type cannot hold.
+/// Converts all values to another Arrow type, or returns an error. If lossy values are allowed,
+/// digits that the column cannot hold are dropped. Digits that only the first batch's type cannot
+/// hold are never dropped.
 fn converted(array: &ArrayRef, field: &Field, data_type: &DataType, on_lossy: OnLossy) -> Result<ArrayRef> {
     let wanted = field.data_type();
     if array.data_type() == wanted {

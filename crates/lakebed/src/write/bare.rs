@@ -1,7 +1,8 @@
-//! Nulls below which nothing stands.
+//! Removes values below nulls.
 //!
-//! In Arrow a null row of a list or struct may have elements and fields all the same, and a slice has those of other rows. They belong to no row,
-//! so they must not count where a table rules nulls out. Read [`bare`].
+//! In Arrow, a null row of a list or struct may still have elements and fields in memory, and a
+//! slice has those of other rows. They belong to no row, so they must not count where a table
+//! forbids nulls. Begin with [`bare`].
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use arrow_select::nullif::nullif;
 
 use crate::Result;
 
-/// The same values, with no element or field that is in none of them. What is below may be null in every type, as `fit` leaves it.
+/// Returns the same values without elements and fields that belong to no value. The values below
+/// may be null in every type, as `fit` leaves them.
 pub(super) fn bare(array: ArrayRef) -> Result<ArrayRef> {
     Ok(match array.data_type() {
         ArrowType::Struct(fields) => {
@@ -40,9 +42,9 @@ pub(super) fn bare(array: ArrayRef) -> Result<ArrayRef> {
     })
 }
 
-/// The values that lists which are not null hold, and where each begins and ends among them.
+/// Returns the elements of the lists that are not null, and the offsets of each list among them.
 fn held(values: &ArrayRef, offsets: &OffsetBuffer<i32>, nulls: Option<&NullBuffer>) -> Result<(ArrayRef, OffsetBuffer<i32>)> {
-    // Offsets are never negative and rise.
+    // Offsets are never negative, and they ascend.
     let (first, last) = (offsets.first().map_or(0, |first| *first as usize), offsets.last().map_or(0, |last| *last as usize));
     let lengths = || offsets.lengths().enumerate().map(|(row, length)| (length, nulls.is_none_or(|nulls| nulls.is_valid(row))));
     let between = values.slice(first, last - first);

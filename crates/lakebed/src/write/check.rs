@@ -1,6 +1,7 @@
-//! Conditions that every row of a table meets: columns that may not be null, texts that may not be too long, CHECK constraints, invariants.
+//! Conditions that every row of a table meets: columns that may not be null, strings that may not
+//! be too long, CHECK constraints and invariants.
 //!
-//! A condition must be true; null is not enough. Read [`Check::rows`].
+//! A condition must be true; null is not enough. Begin with [`Check::rows`].
 
 use std::sync::Arc;
 
@@ -26,16 +27,16 @@ pub struct Check {
 
 #[derive(Debug)]
 enum Kind {
-    /// A column that may not be null, by its place, with all that stands in it.
+    /// A column that may not be null, given by its index. Values nested in it are checked too.
     NotNull { index: usize, name: String, data_type: DataType, itself: bool },
-    /// Texts of a column that may not be longer than so many characters.
+    /// A column whose strings may not be longer than a number of characters.
     Length { index: usize, name: String, limits: Limit },
-    /// An SQL condition, with words for the message that name it.
+    /// An SQL condition, with a description for messages.
     Condition { what: String, filter: Box<Filter>, compiled: Arc<dyn PhysicalExpr> },
 }
 
 impl Check {
-    /// All conditions of a table.
+    /// Returns all conditions of a table.
     pub(super) fn of_table(
         table: &str,
         schema: &StructType,
@@ -66,13 +67,14 @@ impl Check {
         Ok(checks)
     }
 
-    /// A condition that all rows of one write must meet, be they new to the table or not.
+    /// Returns a condition that all rows of one write must meet, whether they are new to the table
+    /// or not.
     pub(crate) fn of_filter(table: &str, what: String, filter: Filter, schema: &Schema) -> Result<Self> {
         let compiled = filter.physical(schema)?;
         Ok(Self { table: table.to_owned(), kind: Kind::Condition { what, filter: Box::new(filter), compiled } })
     }
 
-    /// Refuses rows that do not meet it.
+    /// Refuses rows that do not meet the condition.
     pub fn rows(&self, batch: &RecordBatch) -> Result<()> {
         match &self.kind {
             Kind::NotNull { index, name, data_type, itself } => self.not_null(batch.column(*index), name, data_type, !itself),
@@ -110,7 +112,7 @@ impl Check {
                 let parts = array.as_struct();
                 for (field, part) in fields.fields.iter().zip(parts.columns()) {
                     let place = format!("{name}.{}", field.name);
-                    // Below a null nothing stands, whatever the bytes say.
+                    // Values below a null do not count, whatever they are in memory.
                     let shown = arrow_select::nullif::nullif(part, &is_null(parts))?;
                     let own_nulls = shown.logical_null_count().saturating_sub(parts.null_count());
                     if !field.nullable && own_nulls > 0 {
@@ -142,13 +144,13 @@ fn condition_of(what: String, text: &str, expressions: &Schema, options: &Option
     Ok(Kind::Condition { what, filter: Box::new(filter), compiled })
 }
 
-/// Whether something inside may not be null.
+/// Returns whether a value nested in this type may not be null.
 pub(super) fn forbids_nulls(data_type: &DataType) -> bool {
     match data_type {
         DataType::Primitive(_) => false,
         DataType::Struct(fields) => fields.fields.iter().any(|field| !field.nullable || forbids_nulls(&field.data_type)),
         DataType::Array(array) => !array.contains_null || forbids_nulls(&array.element),
-        // Keys never are null.
+        // Keys of maps are never null.
         DataType::Map(_) => true,
     }
 }
@@ -167,7 +169,7 @@ fn first_false(found: &BooleanArray) -> Option<usize> {
     (0..found.len()).find(|row| !found.value(*row) || found.is_null(*row))
 }
 
-/// The first text that is too long, and how long it may be.
+/// Returns the first string that is too long, and its maximum length.
 fn too_long<'a>(array: &'a ArrayRef, limits: &Limit) -> Option<(&'a str, u32)> {
     match limits {
         Limit::Characters(most) => {
@@ -188,7 +190,7 @@ fn too_long<'a>(array: &'a ArrayRef, limits: &Limit) -> Option<(&'a str, u32)> {
     }
 }
 
-/// The values of a row that a condition is about.
+/// Returns the values of a row in the columns of a condition, for messages.
 fn values(batch: &RecordBatch, row: usize, filter: &Filter) -> Result<String> {
     let mut names: Vec<String> = filter.columns().into_iter().filter_map(|path| path.into_iter().next()).collect();
     names.dedup();

@@ -1,6 +1,7 @@
-//! Data files that take rows, with statistics: one at a time of a partition, and the next one once it is large enough.
+//! Data files with statistics, written one at a time per partition. The next file begins when the
+//! current one is large enough.
 //!
-//! Read [`PartitionFiles::write`].
+//! Begin with [`PartitionFiles::write`].
 
 use std::sync::Arc;
 
@@ -18,19 +19,19 @@ use super::place::{PartitionTexts, Places, as_uri, partition_values};
 use super::rules::{Contents, FileLayout, WriteRules};
 use crate::{Error, Result};
 
-/// For fewer rows than this it does not pay to change threads, or to look at a sample of them.
+/// Fewer rows than this are not worth a change of threads, or a sample.
 pub(super) const FEW_ROWS: usize = 8192;
 
-/// A file that is there, though no commit names it yet.
+/// A complete file that no commit names yet.
 #[derive(Debug, Clone)]
 pub struct WrittenFile {
-    /// Its action.
+    /// The `add` action of the file.
     pub add: Add,
-    /// What to wait for until it is safe.
+    /// The flush to disk that the commit waits for.
     pub unflushed: Unflushed,
 }
 
-/// What every file needs to know.
+/// The settings that all files of a write share.
 pub(super) struct Shared {
     pub(super) store: Store,
     pub(super) env: Env,
@@ -39,16 +40,16 @@ pub(super) struct Shared {
     pub(super) options: FileOptions,
     pub(super) places: Places,
     pub(super) cores: Cores,
-    /// A row group that takes more memory than this on one core is ended.
+    /// The memory of a row group on one core, above which the row group ends.
     pub(super) row_group_bytes: u64,
 }
 
-/// A file that takes more rows.
+/// A file to which rows are still added.
 pub(super) struct OpenFile {
     name: String,
     pub(super) partition: PartitionTexts,
     pub(super) writer: ParquetWriter,
-    /// Files of changes have none.
+    /// The statistics. Change data files have none.
     stats: Option<StatsCollector>,
 }
 
@@ -57,35 +58,36 @@ pub(super) struct PartitionFiles {
     shared: Arc<Shared>,
     partition: PartitionTexts,
     number: u64,
-    /// How many rows come, as far as that is known.
+    /// The expected number of rows, as far as that is known.
     expected_rows: usize,
     open: Option<OpenFile>,
-    /// How the next file is encoded, after the first.
+    /// The encoding of the files after the first one.
     options: Option<WriteOptions>,
     finished: Vec<WrittenFile>,
 }
 
-/// What became of the rows of a partition. After an error, files may have been finished all the same.
+/// The files of a partition after a write. After an error, files may have been finished all the
+/// same.
 pub(super) struct Outcome {
     pub(super) finished: Vec<WrittenFile>,
     pub(super) open: Result<Option<OpenFile>>,
 }
 
 impl WrittenFile {
-    /// The action of a file of changes.
+    /// Returns the action of a change data file.
     pub fn to_cdc(&self) -> Cdc {
         let Add { path, partition_values, size, .. } = self.add.clone();
         Cdc { path, partition_values, size, data_change: false, tags: None }
     }
 
-    /// A file that is safe already.
+    /// Returns a file that is flushed to disk already.
     pub fn safe(add: Add) -> Self {
         Self { add, unflushed: Unflushed::safe() }
     }
 }
 
 impl Shared {
-    /// How files of rows are encoded of which these are the first.
+    /// Returns the encoding for files of rows that begin with these rows.
     async fn suited(&self, rows: Gathering, expected_rows: usize) -> Result<(WriteOptions, Gathering)> {
         let options = self.options.parquet.clone();
         if expected_rows < FEW_ROWS {
@@ -97,17 +99,17 @@ impl Shared {
 }
 
 impl PartitionFiles {
-    /// Of this partition, and its file if one is open.
+    /// Returns the files of this partition, with its open file if there is one.
     pub(super) fn new(shared: &Arc<Shared>, partition: PartitionTexts, open: Option<OpenFile>, number: u64) -> Self {
         Self { shared: Arc::clone(shared), partition, number, expected_rows: 0, open, options: None, finished: Vec::new() }
     }
 
-    /// The same where so many rows come.
+    /// Sets the expected number of rows.
     pub(super) fn expecting(self, expected_rows: usize) -> Self {
         Self { expected_rows, ..self }
     }
 
-    /// Writes rows; files that become large enough are ended.
+    /// Writes rows, and ends files that are large enough.
     pub(super) async fn write(&mut self, mut rows: Gathering) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let (target_file_size_bytes, row_group_bytes) = (shared.options.target_file_size_bytes, shared.row_group_bytes);
@@ -152,12 +154,13 @@ impl PartitionFiles {
         Ok(())
     }
 
-    /// What there is if nothing is written.
+    /// Returns the files if nothing is written.
     pub(super) fn left(self) -> Outcome {
         Outcome { finished: self.finished, open: Ok(self.open) }
     }
 
-    /// What became of rows once they were written, or that failed. What stays open has nothing in memory but what its row groups are.
+    /// Returns the files after a write, or its error. A file that stays open keeps only the
+    /// metadata of its row groups in memory.
     pub(super) async fn outcome(mut self, written: Result<()>) -> Outcome {
         let open = match (written, self.open.take()) {
             (Ok(()), Some(file)) => file.between_row_groups(&self.shared.cores).await.map(Some),
@@ -174,7 +177,7 @@ impl PartitionFiles {
 }
 
 impl Outcome {
-    /// The same with no file open.
+    /// Ends the open file, if there is one.
     pub(super) async fn ended(self, shared: &Shared) -> Self {
         let Self { mut finished, open } = self;
         let ended = match open {
@@ -210,7 +213,7 @@ impl OpenFile {
             };
             if is_small { collect() } else { cores.compute("collecting statistics", collect).await }
         };
-        // First what one core does alone; the others begin to encode.
+        // The statistics are collected on one core, while the other cores begin to encode.
         let (collected, encoded) = futures::join!(collecting, self.writer.write(batches, cores));
         encoded?;
         Ok(Self { stats: collected?, ..self })

@@ -1,17 +1,17 @@
-//! How the files of a table are written.
+//! The options for writing the files of a table.
 
 use lakebed_io::parquet::write::WriteOptions;
 
 use super::rules::Contents;
 
-/// How the files of a table are written.
+/// The options for writing the files of a table.
 #[derive(Debug, Clone)]
 pub struct FileOptions {
-    /// About how large files become.
+    /// The approximate size of a file.
     pub target_file_size_bytes: u64,
-    /// How they are encoded.
+    /// The encoding of the files.
     pub parquet: WriteOptions,
-    /// What they hold.
+    /// The kind of rows in the files.
     pub contents: Contents,
     /// Whether rows come in the types of [`ReadOptions::is_moving`](crate::scan::read::ReadOptions::is_moving).
     pub is_moving: bool,

@@ -1,9 +1,11 @@
-//! Rows become data files: with statistics, of about the wished size, one partition a file, within bounded memory.
+//! Writes rows to data files with statistics. A file has about the target size and rows of one
+//! partition, and memory is bounded.
 //!
-//! A table without partitions is written straight through: each batch is encoded column by column on all cores. With partitions, batches
-//! are gathered in a [`Window`](super::partition::Window) first; then each partition is encoded on a core of its own, or waits in the
-//! [`Overflow`](super::overflow::Overflow) where there are very many. Files that a failed write leaves are deleted, or are named by nobody.
-//! Read [`FileSink::write`].
+//! Without partitions, each batch is encoded at once, column by column on all cores. With
+//! partitions, batches are first gathered in a [`Window`](super::partition::Window). Then each
+//! partition is encoded on a core of its own. If there are very many partitions, their rows are
+//! spilled to the [`Overflow`](super::overflow::Overflow) instead. The files of a failed write are
+//! deleted, or no commit names them. Begin with [`FileSink::write`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,19 +30,19 @@ use super::sample::sample;
 use crate::runtime::memory::{MemoryBudget, Reservation};
 use crate::{Error, ErrorKind, Result};
 
-/// Of the memory budget, what a window may hold.
+/// The memory budget is divided by this number for a window.
 const WINDOW_SHARE: u64 = 4;
-/// A row group is not ended for less than this.
+/// The minimum size at which a row group ends.
 const LEAST_ROW_GROUP_BYTES: u64 = 8 << 20;
-/// Files that are brought to their end side by side.
+/// The number of files that are completed concurrently.
 const FINISHED_AT_ONCE: usize = 8;
 
-/// Where rows go.
+/// The writer of data files.
 pub struct FileSink {
     shared: Arc<Shared>,
-    /// Where rows belong to several partitions.
+    /// The state for rows of several partitions.
     partitioning: Option<Partitioning>,
-    /// Else where they all belong.
+    /// The partition of all rows, if there is only one.
     partition: PartitionTexts,
     reserved: Reservation,
     window_bytes: u64,
@@ -49,15 +51,15 @@ pub struct FileSink {
     next_number: u64,
 }
 
-/// Rows on their way to their partitions.
+/// The rows that are not yet written to their partitions.
 struct Partitioning {
     sorter: Arc<Sorter>,
     window: Window,
-    /// Unless the table does not want its rows to be put down.
+    /// The spilled rows. It is `None` if the table does not allow its rows to be spilled.
     overflow: Option<Overflow>,
 }
 
-/// Rows of one partition that are to be written, first those that were put down.
+/// The rows of one partition to write now. Spilled rows come first.
 struct Job {
     files: PartitionFiles,
     put_down: PutDown,
@@ -65,7 +67,7 @@ struct Job {
 }
 
 impl FileSink {
-    /// Into the folder of a table.
+    /// Returns a writer into the folder of a table.
     pub fn new(store: Store, env: Env, rules: Arc<WriteRules>, options: FileOptions) -> Result<Self> {
         let budget = MemoryBudget::of_process();
         let window_bytes = budget.limit_bytes() / WINDOW_SHARE;
@@ -95,13 +97,13 @@ impl FileSink {
         })
     }
 
-    /// The same for rows that all belong to one partition, whose values the log spells so.
+    /// Sets one partition for all rows, with its values as the log spells them.
     #[must_use]
     pub fn of_partition(self, partition: PartitionTexts) -> Self {
         Self { partitioning: None, partition, ..self }
     }
 
-    /// The same with windows of another size.
+    /// Sets another size of windows.
     #[cfg(test)]
     pub(super) fn with_windows(mut self, window_bytes: u64) -> Self {
         self.window_bytes = window_bytes;
@@ -111,18 +113,19 @@ impl FileSink {
         self
     }
 
-    /// Whether rows wait.
+    /// Returns whether rows are spilled.
     #[cfg(test)]
     pub(super) fn has_put_down(&self) -> bool {
         self.partitioning.as_ref().and_then(|all| all.overflow.as_ref()).is_some_and(|overflow| !overflow.is_empty())
     }
 
-    /// About how large files become.
+    /// Returns the approximate size of a file.
     pub fn target_file_size_bytes(&self) -> u64 {
         self.shared.options.target_file_size_bytes
     }
 
-    /// Takes rows with the columns of the table. A file may end after them, not among them.
+    /// Writes rows with the columns of the table. A file may end after these rows, and not among
+    /// them.
     pub async fn write(&mut self, batches: Vec<RecordBatch>) -> Result<()> {
         let batches: Vec<RecordBatch> = batches.into_iter().filter(|rows| rows.num_rows() > 0).collect();
         let Some(partitioning) = &self.partitioning else {
@@ -142,7 +145,7 @@ impl FileSink {
         Ok(())
     }
 
-    /// Ends all files and tells them.
+    /// Ends all files and returns them.
     pub async fn finish(mut self) -> Result<Vec<WrittenFile>> {
         match self.empty_window(true).await {
             Ok(()) => Ok(self.written),
@@ -153,7 +156,8 @@ impl FileSink {
         }
     }
 
-    /// Ends all files after what was to be written came to its end; takes back all that was written if that failed.
+    /// Ends all files after the work that wrote them. If the work failed, deletes all that was
+    /// written.
     pub async fn finish_after<T>(self, outcome: Result<T>) -> Result<(T, Vec<WrittenFile>)> {
         match outcome {
             Ok(value) => Ok((value, self.finish().await?)),
@@ -164,7 +168,7 @@ impl FileSink {
         }
     }
 
-    /// Takes back all that was written.
+    /// Deletes all that was written.
     pub async fn abort(self) {
         let open: Vec<OpenFile> = self.open.into_values().collect();
         stream::iter(open).for_each_concurrent(FINISHED_AT_ONCE, |file| file.writer.abort()).await;
@@ -192,7 +196,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// Writes the rows of the window, several partitions at a time. At the end those that were put down too, and all files are ended.
+    /// Writes the rows of the window, several partitions at a time. At the end, writes the spilled
+    /// rows too and ends all files.
     async fn empty_window(&mut self, is_last: bool) -> Result<()> {
         let mut jobs = self.jobs(is_last).await?;
         let idle: Vec<PartitionTexts> = self.open.keys().cloned().collect();
@@ -213,7 +218,7 @@ impl FileSink {
         Ok(())
     }
 
-    /// What there is to write now.
+    /// Returns the rows to write now.
     async fn jobs(&mut self, is_last: bool) -> Result<Vec<Job>> {
         let Some(Partitioning { window, overflow, .. }) = &mut self.partitioning else { return Ok(Vec::new()) };
         let mut parts = std::mem::take(window).into_parts();
@@ -241,12 +246,13 @@ impl FileSink {
         Job { files, put_down, rows }
     }
 
-    /// Nothing is written to these partitions.
+    /// Returns jobs without rows for these partitions.
     fn without_rows(&mut self, partitions: &[PartitionTexts]) -> Vec<Job> {
         partitions.iter().map(|partition| self.job(partition.clone(), PutDown::default(), None)).collect()
     }
 
-    /// Does what is to do, side by side. After an error all that was begun comes to its end, and to the lists of files.
+    /// Runs the jobs concurrently. After an error, all jobs that have begun still complete, and
+    /// their files are added to the lists.
     async fn work(&mut self, jobs: Vec<Job>, ends: bool) -> Result<()> {
         let Self { shared, partitioning, open, written, .. } = self;
         let overflow = partitioning.as_ref().and_then(|all| all.overflow.as_ref());
@@ -295,7 +301,7 @@ impl Job {
     }
 }
 
-/// Deletes files that no commit names. What cannot be deleted is harmless.
+/// Deletes files that no commit names. A file that cannot be deleted is harmless.
 pub async fn delete_written(store: &Store, files: &[WrittenFile]) {
     let path = |file: &WrittenFile| match FilePath::parse(&file.add.path).ok()? {
         FilePath::Relative(name) => store.path_of(&name).ok(),
@@ -307,7 +313,7 @@ pub async fn delete_written(store: &Store, files: &[WrittenFile]) {
     }
 }
 
-/// The rows of a batch in the order of their partitions.
+/// Returns the rows of a batch in the order of their partitions.
 async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -> Result<Sorted> {
     let is_small = rows.num_rows() < FEW_ROWS;
     let (cores, sorter) = (&shared.cores, Arc::clone(sorter));
@@ -316,7 +322,8 @@ async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -
     if is_small { sort() } else { cores.compute("sorting by partition", sort).await }
 }
 
-/// Deletes the files of a failed commit, unless the commit may exist: then it may name them.
+/// Deletes the files of a failed commit, unless the commit may exist, because then it may name
+/// them.
 pub(crate) async fn take_back(store: &Store, written: &[WrittenFile], error: &Error) {
     if !matches!(error.kind(), ErrorKind::CommitUnknown { .. }) {
         delete_written(store, written).await;

@@ -1,6 +1,8 @@
-//! Incoming batches as rows of a table: columns by name, in the table's order and types, with what the data does not have.
+//! Converts incoming batches to rows of a table. Columns are found by name, put into the table's
+//! order and types, and columns that the data lacks are filled.
 //!
-//! Read [`Incoming::new`], which refuses data that does not fit before any of it is read, then [`Incoming::rows`].
+//! Begin with [`Incoming::new`], which refuses data that does not fit before any of it is read.
+//! Then comes [`Incoming::rows`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,24 +23,24 @@ use super::rules::{Filling, WriteRules};
 use crate::definition::data_schema;
 use crate::{Error, ErrorKind, Result};
 
-/// How batches of one schema become rows of a table.
+/// Converts batches of one schema to rows of a table.
 #[derive(Debug)]
 pub struct Incoming {
     rules: Arc<WriteRules>,
-    /// For each column of the table the place in the data.
+    /// For each column of the table, its index in the data.
     given: Vec<Option<usize>>,
     /// A condition of this write alone.
     condition: Option<Check>,
-    /// Whose numbers columns get that are numbered.
+    /// The part of the write, which decides the numbers of identity columns.
     part: Part,
-    /// With the types of the table, every field nullable.
+    /// The schema with the types of the table. Every field is nullable.
     schema: SchemaRef,
     on_lossy: OnLossy,
 }
 
 impl Incoming {
     /// # Errors
-    /// If the data does not fit into the table, with every difference.
+    /// Returns an error with every difference if the data does not fit into the table.
     pub fn new(rules: Arc<WriteRules>, data: &Schema, on_lossy: OnLossy) -> Result<Self> {
         let found = schema_from_arrow(data).map_err(|error| error.within(&rules.table))?;
         let found = data_schema(&rules.schema, &found);
@@ -54,7 +56,8 @@ impl Incoming {
         Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy })
     }
 
-    /// For rows of the table of which some columns were changed: those that are generated follow, unless they were changed themselves.
+    /// Converts rows of the table in which some columns were changed. Generated columns are
+    /// computed again, unless they were changed themselves.
     pub fn of_changed(rules: Arc<WriteRules>, changed: &BTreeSet<usize>) -> Result<Self> {
         let is_generated = |place: usize| {
             rules.filled.iter().any(|(filled, filling)| *filled == place && matches!(filling, Filling::Generated(_)))
@@ -65,7 +68,7 @@ impl Incoming {
         Self::of_given(rules, given)
     }
 
-    /// For new rows with values for the columns at these places, in this order.
+    /// Converts new rows with values for the columns at these indexes, in this order.
     pub fn of_places(rules: Arc<WriteRules>, places: &[usize]) -> Result<Self> {
         let given = |place: usize| places.iter().position(|given| *given == place);
         let given: Vec<Option<usize>> = (0..rules.schema.fields.len()).map(given).collect();
@@ -78,17 +81,18 @@ impl Incoming {
         Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy: OnLossy::Error })
     }
 
-    /// The same with a condition of this write alone.
+    /// Adds a condition of this write alone.
     pub fn also_checking(self, condition: Option<Check>) -> Self {
         Self { condition, ..self }
     }
 
-    /// The same for one part of a write.
+    /// Sets the part of the write.
     pub fn of_part(self, part: Part) -> Self {
         Self { part, ..self }
     }
 
-    /// The columns numbered here, with how far they come when so many rows were numbered.
+    /// Returns the identity columns that are numbered here, with their high water marks after this
+    /// number of rows.
     pub fn identity_marks(&self, rows: u64) -> Vec<(usize, i64)> {
         let numbered = self.rules.filled.iter().filter(|(index, _)| self.given.get(*index) == Some(&None));
         let mark = |(index, filling): &(usize, Filling)| match filling {
@@ -98,8 +102,10 @@ impl Incoming {
         numbered.filter_map(mark).collect()
     }
 
-    /// The rows of a batch, which come `first_row` rows after the first of this part of the write; every condition of the table holds for them.
-    /// They have the form in which the table keeps them before any condition is asked, since later conditions see no other.
+    /// Returns the rows of a batch. The batch begins `first_row` rows after the first row of this
+    /// part of the write. Every condition of the table holds for the returned rows. Values get the
+    /// form in which the table stores them before conditions are checked, because later checks see
+    /// only that form.
     pub fn rows(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.given.len());
         for (place, field) in self.rules.schema.fields.iter().enumerate() {
@@ -115,7 +121,8 @@ impl Incoming {
         Ok(rows)
     }
 
-    /// Defaults and numbers first, since other columns may be computed from them.
+    /// Fills the missing columns. Defaults and identity columns come first, because other columns
+    /// may be computed from them.
     fn filled(&self, mut columns: Vec<ArrayRef>, rows: usize, first_row: u64) -> Result<RecordBatch> {
         let is_given = |place: usize| self.given.get(place).copied().flatten().is_some();
         for (place, filling) in &self.rules.filled {
@@ -167,14 +174,14 @@ impl Incoming {
         self.fitted(&computed, place, field)
     }
 
-    /// Values for a column as the table keeps them.
+    /// Converts values to the form in which the table stores them.
     fn fitted(&self, values: &ArrayRef, place: usize, field: &StructField) -> Result<ArrayRef> {
         let fitted = fit(values, &field.data_type, self.on_lossy, &field.name);
         let fitted = fitted.and_then(|values| if forbids_nulls(&field.data_type) { bare(values) } else { Ok(values) });
         fitted.and_then(|values| self.rules.stored_form(place, values)).map_err(|error| error.within(&self.rules.table))
     }
 
-    /// PROTOCOL "Generated Columns": a given value must be what the expression gives.
+    /// PROTOCOL "Generated Columns": a given value must be equal to the value of the expression.
     fn check_generated(&self, given: &ArrayRef, computed: &ArrayRef, expression: &Expression, field: &StructField) -> Result<()> {
         let differs = match given.data_type() {
             ArrowType::Struct(_) | ArrowType::List(_) | ArrowType::Map(..) => {
@@ -221,7 +228,7 @@ fn refuse_given_identity(rules: &WriteRules, given: &[Option<usize>]) -> Result<
     Ok(())
 }
 
-/// All differences, one a line.
+/// Returns an error that lists all differences, one per line.
 pub(super) fn mismatch(table: &str, differences: &[Difference]) -> Error {
     let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
     let message = format!(

@@ -1,7 +1,8 @@
-//! Data of any Arrow type as values of a table's types.
+//! Converts data of any Arrow type to values of a table's types.
 //!
-//! Whatever is the same value in another form (large, view, dictionary, another unit or zone of time) is taken as it is. Where a value has
-//! no equal in the column's type, it is an error that shows the value, unless the caller lets digits go ([`OnLossy`]). Read [`fit`].
+//! The same value in another form is accepted: large, view or dictionary types, and other units or
+//! time zones. A value without an equal value in the column's type is an error that shows the
+//! value, unless the caller allows digits to be dropped ([`OnLossy`]). Begin with [`fit`].
 
 use std::sync::Arc;
 
@@ -19,18 +20,20 @@ use serde::{Deserialize, Serialize};
 use crate::scan::read::form::{moving_batch, value_type};
 use crate::{Error, Result};
 
-/// What to do with digits that a column cannot hold: nanoseconds, decimals, the last bits of a double.
+/// The handling of digits that a column cannot hold: nanoseconds, decimals, or the last bits of a
+/// double.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLossy {
-    /// Refuse the data.
+    /// Refuses the data.
     #[default]
     Error,
-    /// Let them go.
+    /// Drops the digits.
     Truncate,
 }
 
-/// A column as values of a type; nulls are allowed everywhere, whoever checks them comes later. `column` is for messages.
+/// Converts a column to a type. Nulls are allowed everywhere, because they are checked later.
+/// `column` is for messages.
 pub(crate) fn fit(array: &ArrayRef, to: &DataType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
     let wanted = nullable_type_to_arrow(to)?;
     if array.data_type() == &wanted && !matches!(to, DataType::Primitive(PrimitiveType::Char { .. })) {
@@ -83,7 +86,7 @@ fn plain(array: &ArrayRef, values: &ArrowType, column: &str) -> Result<ArrayRef>
     cast_with_options(array, values, &CastOptions::default()).or_else(|_| Err(not_held(array, values, column)?))
 }
 
-/// Tells the first value that has no equal in a type.
+/// Returns an error with the first value that has no equal value in a type.
 fn not_held(array: &ArrayRef, to: &ArrowType, column: &str) -> Result<Error> {
     let (from, wanted) = (type_name(array.data_type()), type_name(to));
     let Ok(fitted) = cast_with_options(array, to, &CastOptions::default()) else {
@@ -96,7 +99,7 @@ fn not_held(array: &ArrayRef, to: &ArrowType, column: &str) -> Result<Error> {
     Ok(Error::schema_mismatch(format!("column {column}: {value} does not fit into its type {wanted}")))
 }
 
-/// Whether a cast between types that may be assigned can change a value without failing.
+/// Returns whether a cast between assignable types can change a value without failing.
 fn may_lose(from: &ArrowType, to: &ArrowType) -> bool {
     use ArrowType as T;
     match (from, to) {
@@ -124,12 +127,12 @@ fn shown(array: &ArrayRef, row: usize) -> Result<String> {
     if let Ok(text) = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?.value(row).try_to_string() {
         return Ok(text);
     }
-    // A time that no calendar shows: the number that it is.
+    // A timestamp outside the calendar's range is shown as its number.
     let number = cast_with_options(&array.slice(row, 1), &ArrowType::Int64, &CastOptions::default())?;
     Ok(ArrayFormatter::try_new(number.as_ref(), &FormatOptions::default())?.value(0).to_string())
 }
 
-/// A struct of two binaries, in whatever order and form.
+/// Converts a struct of two binary fields, in any order and form.
 fn fit_variant(array: &ArrayRef, wanted: &ArrowType, column: &str) -> Result<ArrayRef> {
     let not_one =
         || Error::schema_mismatch(format!("column {column}: a variant is a struct of the binary fields metadata and value"));
@@ -188,7 +191,8 @@ fn unexpected(array: &ArrayRef, wanted: &str, column: &str) -> Error {
     Error::schema_mismatch(format!("column {column}: {wanted} is wanted, the data has {}", type_name(array.data_type())))
 }
 
-/// Where a name stands: exact, else the only one that differs by case alone.
+/// Returns the index of a name: of an exact match, else of the only name that differs by case
+/// alone.
 pub(super) fn position(names: &[&str], name: &str) -> Option<usize> {
     if let Some(index) = names.iter().position(|given| *given == name) {
         return Some(index);
@@ -201,7 +205,8 @@ pub(super) fn position(names: &[&str], name: &str) -> Option<usize> {
     }
 }
 
-/// The same values, or keys into them, under the names, ids and nullability of data files; numbers stand for intervals.
+/// Returns the same values, or keys into them, with the names, ids and nullability of data files.
+/// Intervals become numbers.
 pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     if value_type(array.data_type()) == to {
         return Ok(Arc::clone(array));
@@ -209,7 +214,7 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     Ok(match to {
         ArrowType::Struct(fields) => {
             let given = array.as_struct();
-            // Files have no column for fields of nothing but nulls.
+            // Files have no column for fields of type void, which contain only nulls.
             let kept = given.columns().iter().filter(|part| part.data_type() != &ArrowType::Null);
             let parts = kept.zip(fields).map(|(part, field)| stored(part, field.data_type()));
             let parts = parts.collect::<Result<Vec<_>>>()?;
@@ -227,7 +232,7 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
             Arc::new(MapArray::try_new(Arc::clone(field), given.offsets().clone(), entries, given.nulls().cloned(), *sorted)?)
         }
         ArrowType::Int32 | ArrowType::Int64 => {
-            // Intervals are numbers of months or microseconds already.
+            // Intervals are stored as numbers of months or microseconds in memory already.
             let data = array.to_data().into_builder().data_type(to.clone());
             arrow_array::make_array(data.build()?)
         }
@@ -235,7 +240,7 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     })
 }
 
-/// A batch with the columns of a file, out of one with the columns of the table.
+/// Converts a batch with the columns of the table to a batch with the columns of a file.
 pub(crate) fn stored_batch(batch: &RecordBatch, layout: &super::rules::FileLayout) -> Result<RecordBatch> {
     let columns = layout.columns.iter().zip(layout.schema.fields());
     let columns = columns.map(|(index, field)| stored(batch.column(*index), field.data_type())).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,5 @@
-//! Identity columns: numbers in steps from a mark that only moves on. PROTOCOL "Identity Columns".
+//! Identity columns: their values go in steps from a high water mark that only moves forward.
+//! PROTOCOL "Identity Columns".
 
 use std::sync::Arc;
 
@@ -12,37 +13,38 @@ use serde_json::Value;
 
 use crate::{Error, Result};
 
-/// Which of a write's rows a process numbers: every `of`th, beginning with this one, so that no two give the same number.
+/// The part of a write's rows that one process numbers: every `of`th row, beginning with row
+/// `number`. So no two processes give the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Counted from 0.
+    /// The index of the part, counted from 0.
     pub number: u64,
-    /// How many parts there may be.
+    /// The maximum number of parts.
     pub of: u64,
 }
 
 impl Part {
-    /// All rows.
+    /// The part that contains all rows.
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
-    /// The place among all rows of the part's own rows, counted from 0.
+    /// Returns the index of the part's row among all rows, counted from 0.
     fn place(self, row: u64) -> Option<u64> {
         row.checked_mul(self.of)?.checked_add(self.number)
     }
 }
 
-/// How a column is numbered.
+/// The rules by which a column is numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     start: i64,
     step: i64,
     high_water_mark: Option<i64>,
-    /// Whether data may bring values of its own.
+    /// Whether data may contain values for the column.
     pub allows_given: bool,
 }
 
 impl Identity {
-    /// As the metadata of a column tells.
+    /// Reads the rules from the metadata of a column.
     pub(super) fn of(field: &StructField) -> Result<Self> {
         let number = |key: &str| field.metadata.get(key).and_then(Value::as_i64);
         let missing =
@@ -55,10 +57,11 @@ impl Identity {
         })
     }
 
-    /// The number of the row that comes `place` rows after the first new one.
+    /// Returns the number of the row that comes `place` rows after the first new one.
     fn value(&self, place: u64) -> Option<i64> {
         let first = match self.high_water_mark {
-            // The mark need not be one of the numbers: a sync may have moved it. The next one is beyond it, in the direction of the steps.
+            // The mark may not be one of the numbers, because a sync may have moved it. The next
+            // number is beyond the mark, in the direction of the steps.
             Some(mark) => {
                 let (way, step) = (i128::from(mark) - i128::from(self.start), i128::from(self.step));
                 ((way * step.signum()).div_euclid(step.abs()) + 1).max(0)
@@ -69,7 +72,8 @@ impl Identity {
         i64::try_from(number).ok()
     }
 
-    /// The numbers of some rows of a part, the first of which comes `first` rows after the part's first.
+    /// Returns the numbers of some rows of a part. The first row comes `first` rows after the
+    /// part's first one.
     pub(super) fn values(&self, part: Part, first: u64, rows: usize, to: &ArrowType, column: &str) -> Result<ArrayRef> {
         let numbers = (first..first + rows as u64).map(|row| self.value(part.place(row)?));
         let numbers: Option<Vec<i64>> = numbers.collect();
@@ -78,18 +82,18 @@ impl Identity {
         Ok(cast(&array, to)?)
     }
 
-    /// The mark once so many rows of a part were numbered; none if it stays.
+    /// Returns the high water mark after this number of rows of a part, or `None` if it stays.
     pub(super) fn mark_after(&self, part: Part, rows: u64) -> Option<i64> {
         self.value(part.place(rows.checked_sub(1)?)?)
     }
 
-    /// The one of two marks that is further along.
+    /// Returns the one of two marks that is further in the direction of the steps.
     pub(crate) fn further(&self, one: i64, other: i64) -> i64 {
         if self.step > 0 { one.max(other) } else { one.min(other) }
     }
 }
 
-/// The column with its mark moved on.
+/// Returns the column with a new high water mark.
 pub(crate) fn with_mark(field: &StructField, mark: i64) -> StructField {
     let mut field = field.clone();
     field.metadata.insert(IDENTITY_MARK.to_owned(), mark.into());

@@ -1,5 +1,5 @@
-//! The rows to write, on their way from wherever they come: cut and joined to pieces of a good size, and these taken together, fitted and
-//! checked ahead of those that are encoded.
+//! Prepares the rows to write. Batches are split and joined to pieces of a good size. Several
+//! pieces at a time are converted and checked while earlier ones are encoded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,13 +15,14 @@ use super::fill::Incoming;
 use crate::runtime::size::batch_bytes;
 use crate::{RecordBatchStream, Result};
 
-/// The rows of a piece, at most.
+/// The maximum number of rows of a piece.
 const MOST_ROWS: usize = 1 << 17;
-/// The bytes of the pieces that are taken together, about, but for a single row.
+/// The approximate maximum of the bytes of pieces that are taken together. A single row may be
+/// larger.
 const MOST_BYTES: u64 = 32 << 20;
-/// So many pieces at most: of nothing but small rows there would be very many.
+/// The maximum number of pieces that are taken together. It limits them where all rows are small.
 const MOST_PIECES: usize = 4;
-/// Batches of fewer rows are joined, until there are so many.
+/// Batches with fewer rows are joined until they have this number of rows.
 const FEW_ROWS: usize = 1 << 14;
 
 /// Writes all rows and returns their number, counted as they came in.
@@ -58,9 +59,9 @@ async fn fitted(pieces: Vec<RecordBatch>, incoming: Arc<Incoming>, first: u64, c
     cores.compute("fitting rows", work).await
 }
 
-/// Batches as pieces.
+/// Splits and joins batches to pieces.
 struct Pieces {
-    /// Until its end.
+    /// The stream of batches. It is `None` after its end.
     data: Option<RecordBatchStream>,
     schema: SchemaRef,
     ready: VecDeque<RecordBatch>,
@@ -68,12 +69,12 @@ struct Pieces {
     small_rows: usize,
     small_bytes: u64,
     most_bytes: u64,
-    /// Rows that came in.
+    /// The number of rows that came in.
     rows: u64,
 }
 
 impl Pieces {
-    /// Files can end between pieces only, so none is larger than a file.
+    /// Limits pieces to the size of a file, because files can end only between pieces.
     fn new(data: RecordBatchStream, target_file_size_bytes: u64) -> Self {
         let most_bytes = MOST_BYTES.min(target_file_size_bytes);
         Self {
@@ -88,10 +89,11 @@ impl Pieces {
         }
     }
 
-    /// Some pieces; none at the end.
+    /// Returns some pieces, or none at the end.
     async fn next_few(&mut self) -> Result<Vec<RecordBatch>> {
         let (mut few, mut bytes) = (Vec::new(), 0);
-        // However small files are to be, at least one: none means that there are no more.
+        // At least one piece is returned even if files are very small, because an empty list means
+        // the end.
         while few.is_empty() || (bytes < self.most_bytes / 2 && few.len() < MOST_PIECES) {
             let Some(piece) = self.next().await? else { break };
             bytes += batch_bytes(&piece);
@@ -137,14 +139,15 @@ impl Pieces {
         self.ready.extend(starts.map(|start| batch.slice(start, most_rows.min(rows - start))));
     }
 
-    /// Makes the small batches so far a piece.
+    /// Makes one piece of the small batches so far.
     fn join(&mut self) {
         (self.small_rows, self.small_bytes) = (0, 0);
         let small = std::mem::take(&mut self.small);
         self.push_joined(&small);
     }
 
-    /// Batches as one, or as more where one cannot hold them: the keys of a dictionary may be too few for the values of all.
+    /// Adds batches as one piece. They become several pieces if the keys of a dictionary are too
+    /// few for all their values.
     fn push_joined(&mut self, batches: &[RecordBatch]) {
         let several = match batches {
             [] => return,
@@ -172,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// The pieces of batches for files of this size.
+    /// Returns the pieces of batches for files of this size.
     async fn pieces(batches: Vec<RecordBatch>, target_file_size_bytes: u64) -> Vec<RecordBatch> {
         let mut pieces = Pieces::new(RecordBatchStream::from_batches(batches[0].schema(), batches), target_file_size_bytes);
         let mut found = Vec::new();

@@ -1,7 +1,9 @@
-//! Rows that come from outside become data files of a table. This room knows no snapshot and no transaction.
+//! Writes rows from outside to data files of a table. This module uses no snapshot and no
+//! transaction.
 //!
-//! `rules` says what a table asks of rows, `input` and `fill` bring the data into the table's columns and types, `check` tests its
-//! conditions, and `files` encodes it, partition by partition. `account` compares the rows that came in with the rows of the files.
+//! `rules` contains the table's requirements for rows. `input` and `fill` convert the data to the
+//! table's columns and types, `check` tests its conditions, and `files` encodes it, partition by
+//! partition. `account` compares the rows that came in with the rows of the files.
 
 pub(crate) mod account;
 pub(crate) mod alike;

@@ -1,8 +1,10 @@
-//! Rows of partitions that are too many to have a file each while rows come: they are put down in a temporary file, and each partition is
-//! written once, at the end. So data in any order makes few files of a partition, within bounded memory.
+//! Spills the rows of partitions when there are too many partitions to keep a file open for each.
+//! The rows go to a temporary file, and each partition is written once, at the end. So data in any
+//! order becomes few files per partition, within bounded memory.
 //!
-//! Rows are not put down that are many, that come in the order of their partitions, or whose partition has an open file. A partition has
-//! an open file or rows that are put down, never both: rows stay in their order. Read [`Overflow::divide`].
+//! Rows are not spilled if they are many, if they come in the order of their partitions, or if
+//! their partition has an open file. A partition has an open file or spilled rows, never both, so
+//! its rows stay in their order. Begin with [`Overflow::divide`].
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -19,14 +21,14 @@ use crate::runtime::size::batch_bytes;
 use crate::runtime::spill::{Spill, folder};
 use crate::{Error, Result};
 
-/// More files of partitions are not kept open between windows.
+/// The maximum number of files of partitions that stay open between windows.
 pub(super) const MOST_OPEN: usize = 200;
-/// Of a window, what the rows of one partition take that are few.
+/// The rows of one partition are few if they take less than a window divided by this number.
 const SMALL_SHARE: u64 = 16;
-/// Rows that are put down, and read again, in one piece.
+/// The maximum size of rows that are spilled, and read again, in one piece.
 const PIECE_BYTES: u64 = 8 << 20;
 
-/// Partitions that have no file yet, and their rows.
+/// The spilled rows of partitions that have no file yet.
 pub(super) struct Overflow {
     schema: SchemaRef,
     small_bytes: u64,
@@ -37,7 +39,7 @@ pub(super) struct Overflow {
     met: HashSet<PartitionTexts>,
 }
 
-/// The rows of a partition that are put down.
+/// The spilled rows of a partition.
 #[derive(Debug, Default)]
 pub(super) struct PutDown {
     pieces: VecDeque<Piece>,
@@ -51,7 +53,7 @@ struct Piece {
 }
 
 impl Overflow {
-    /// For windows of this size.
+    /// Returns an overflow for windows of this size.
     pub(super) fn new(shared: &Shared, window_bytes: u64) -> Self {
         let small_bytes = window_bytes / SMALL_SHARE;
         Self {
@@ -64,7 +66,7 @@ impl Overflow {
         }
     }
 
-    /// Of the parts of a window that is full, those whose rows are to wait, and the others.
+    /// Divides the parts of a full window into those to spill, and the others.
     pub(super) fn divide(&mut self, parts: Vec<Part>, open: &HashMap<PartitionTexts, OpenFile>) -> (Vec<Part>, Vec<Part>) {
         let new: Vec<PartitionTexts> =
             parts.iter().map(|part| &part.partition).filter(|partition| !self.met.contains(*partition)).cloned().collect();
@@ -78,7 +80,7 @@ impl Overflow {
         divided
     }
 
-    /// Puts parts of a window down.
+    /// Spills parts of a window.
     pub(super) async fn put_down(&mut self, shared: &Shared, parts: Vec<Part>) -> Result<()> {
         if parts.is_empty() {
             return Ok(());
@@ -93,7 +95,8 @@ impl Overflow {
             let pieces = shared.cores.compute("gathering a partition", move || rows.pieces(piece_bytes));
             async move { Ok::<_, Error>((partition, pieces.await?, reserved)) }
         });
-        // In the order of partitions, so that what is read in this order again lies near.
+        // Rows are spilled in the order of partitions. They are read again in this order, so the
+        // reads are close to each other.
         let mut gathered = gathered.buffered(shared.cores.count());
         while let Some((partition, pieces, reserved)) = gathered.try_next().await? {
             let put_down = self.put_down.entry(partition).or_default();
@@ -107,23 +110,23 @@ impl Overflow {
         Ok(())
     }
 
-    /// Whether no rows wait.
+    /// Returns whether no rows are spilled.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.put_down.is_empty()
     }
 
-    /// The rows of a partition, to be written now.
+    /// Removes and returns the rows of a partition, which are written now.
     pub(super) fn take(&mut self, partition: &PartitionTexts) -> Option<PutDown> {
         self.put_down.remove(partition)
     }
 
-    /// The rows of all partitions, in their order.
+    /// Removes and returns the rows of all partitions, in the order of the partitions.
     pub(super) fn take_all(&mut self) -> BTreeMap<PartitionTexts, PutDown> {
         std::mem::take(&mut self.put_down)
     }
 
-    /// The next rows of a partition, in the order in which they came.
+    /// Reads the next rows of a partition, in the order in which they came.
     pub(super) async fn next(&self, put_down: &mut PutDown) -> Result<Option<(Gathering, Reservation)>> {
         let (mut places, mut bytes) = (Vec::new(), 0);
         while let Some(piece) = put_down.pieces.pop_front_if(|piece| places.is_empty() || bytes + piece.bytes <= self.piece_bytes)
@@ -142,7 +145,7 @@ impl Overflow {
 }
 
 impl PutDown {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }

@@ -1,7 +1,8 @@
-//! Rows by the partition they belong to.
+//! Divides rows by their partitions.
 //!
-//! A [`Window`] keeps batches as they came until there are enough of them, and of each row only a number; its partitions are then gathered
-//! one by one. So rows are copied once, few files are open at a time, and data that comes sorted is not copied at all.
+//! A [`Window`] keeps batches as they came until there are enough of them. For each row it adds only
+//! a number. Its partitions are then gathered one by one. So rows are copied once, few files are
+//! open at a time, and data that comes sorted is not copied at all.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -19,10 +20,11 @@ use super::sample::evenly;
 use crate::Result;
 use crate::runtime::size::batch_bytes;
 
-/// Where a batch gives fewer rows of a partition than this, all batches are gathered from at once.
+/// If batches have fewer rows of a partition than this on average, the rows of all batches are
+/// gathered at once.
 const FEW_ROWS: usize = 64;
 
-/// Puts the rows of batches in the order of their partitions.
+/// Sorts the rows of batches by their partitions.
 pub(super) struct Sorter {
     rules: Arc<WriteRules>,
     rows: RowConverter,
@@ -30,16 +32,16 @@ pub(super) struct Sorter {
 
 /// A batch, and its rows in the order of their partitions.
 pub(super) struct Sorted {
-    /// With the columns of a file.
+    /// The batch with the columns of a file.
     batch: RecordBatch,
     order: Vec<u32>,
-    /// For each partition in the batch where its rows begin in the order.
+    /// For each partition in the batch, the range of its rows in the order.
     runs: Vec<Run>,
     partitions: Vec<PartitionTexts>,
     bytes: u64,
 }
 
-/// Rows of one partition that lie together in an order.
+/// Consecutive rows of one partition in an order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) partition: u32,
@@ -47,10 +49,10 @@ pub(crate) struct Run {
     pub(crate) rows: usize,
 }
 
-/// Batches whose partitions are known.
+/// Batches whose rows are divided by partition.
 #[derive(Default)]
 pub(super) struct Window {
-    /// The numbers of partitions.
+    /// The numbers of the partitions.
     ids: BTreeMap<PartitionTexts, u32>,
     batches: Vec<Sorted>,
     bytes: u64,
@@ -62,13 +64,14 @@ pub(super) struct Part {
     pub(super) rows: Gathering,
 }
 
-/// The rows of one partition as they are taken out of a window, piece by piece: what is taken is encoded while it is in the caches.
+/// The rows of one partition, which are taken out of a window piece by piece. So a piece is encoded
+/// while it is in the CPU caches.
 pub(super) struct Gathering {
     window: Arc<Window>,
-    /// Where they stand: batch and run.
+    /// The places of the rows: the index of the batch, and the run.
     runs: Vec<(usize, Run)>,
     rows: usize,
-    /// How many runs are taken.
+    /// The number of runs that have been taken.
     done: usize,
 }
 
@@ -82,7 +85,7 @@ impl Sorter {
         Ok(Self { rules, rows })
     }
 
-    /// `table` has the columns of the table, `file` those of a file.
+    /// Sorts a batch. `table` has the columns of the table, and `file` those of a file.
     pub(super) fn sort(&self, table: &RecordBatch, file: RecordBatch) -> Result<Sorted> {
         let columns: Vec<ArrayRef> =
             self.rules.partition_columns.iter().map(|column| table.column(column.index).clone()).collect();
@@ -93,7 +96,7 @@ impl Sorter {
         let mut last: Option<(usize, u32)> = None;
         for row in 0..table.num_rows() {
             let key = rows.row(row);
-            // Neighbours mostly belong together.
+            // Adjacent rows are in the same partition in most cases.
             let id = match last {
                 Some((before, id)) if rows.row(before) == key => id,
                 _ => *known.entry(key.data()).or_insert_with(|| {
@@ -112,8 +115,8 @@ impl Sorter {
         Ok(Sorted { bytes: batch_bytes(&file), batch: file, order, runs, partitions })
     }
 
-    /// The partitions of these rows, and of each row the number of its partition among them: values that differ may have one text, as null
-    /// and the empty text do.
+    /// Returns the partitions of these rows, and for each row the number of its partition among
+    /// them. Different values may have the same spelling, such as null and the empty string.
     fn named(&self, columns: &[ArrayRef], rows: Vec<u32>) -> Result<(Vec<u32>, Vec<PartitionTexts>)> {
         let rows = UInt32Array::from(rows);
         let mut texts = Vec::with_capacity(columns.len());
@@ -135,7 +138,7 @@ impl Sorter {
 }
 
 impl Window {
-    /// Adds a batch: its partitions get the numbers that they have in the window.
+    /// Adds a batch. Its partitions get the numbers that they have in the window.
     pub(super) fn push(&mut self, mut sorted: Sorted) {
         let mut ids = Vec::with_capacity(sorted.partitions.len());
         for partition in std::mem::take(&mut sorted.partitions) {
@@ -154,7 +157,7 @@ impl Window {
         self.bytes
     }
 
-    /// The partitions in it, in their order, with their rows.
+    /// Returns the partitions in the window, in their order, with their rows.
     pub(super) fn into_parts(mut self) -> Vec<Part> {
         let ids = std::mem::take(&mut self.ids);
         let window = Arc::new(self);
@@ -162,7 +165,7 @@ impl Window {
         ids.into_iter().map(part).collect()
     }
 
-    /// The rows of the partition of this number.
+    /// Returns the rows of the partition with this number.
     fn gather(self: &Arc<Self>, id: u32) -> Gathering {
         let found = |sorted: &Sorted| sorted.runs.binary_search_by_key(&id, |run| run.partition).ok().map(|at| sorted.runs[at]);
         let runs = self.batches.iter().enumerate().filter_map(|(batch, sorted)| Some((batch, found(sorted)?)));
@@ -176,7 +179,7 @@ impl Gathering {
         Self { window, runs, rows, done: 0 }
     }
 
-    /// All rows of batches with the columns of a file.
+    /// Returns all rows of batches that have the columns of a file.
     pub(super) fn of_whole(batches: Vec<RecordBatch>) -> Self {
         let whole = |batch: &RecordBatch| Run { partition: 0, start: 0, rows: batch.num_rows() };
         let runs = batches.iter().map(whole).enumerate().collect();
@@ -187,7 +190,7 @@ impl Gathering {
         Self::new(Arc::new(Window { batches: batches.collect(), ..Window::default() }), runs)
     }
 
-    /// The next rows, in the order in which they came.
+    /// Returns the next rows, in the order in which they came.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let Some((batch, run)) = self.runs.get(self.done).copied() else { return Ok(None) };
         if self.done == 0 && self.runs.len() > 1 && self.rows / self.runs.len() < FEW_ROWS {
@@ -198,19 +201,19 @@ impl Gathering {
         Ok(Some(self.window.batches[batch].take(run)?))
     }
 
-    /// Whether all rows have been taken.
+    /// Returns whether all rows have been taken.
     pub(super) fn is_done(&self) -> bool {
         self.done == self.runs.len()
     }
 
-    /// All rows in pieces of about this size.
+    /// Returns all rows in pieces of about this size.
     pub(super) fn pieces(self, most_bytes: u64) -> Result<Vec<RecordBatch>> {
         let pieces = self.bytes().div_ceil(most_bytes).max(1) as usize;
         let places: Vec<(usize, usize)> = self.places().collect();
         places.chunks(self.rows.div_ceil(pieces).max(1)).map(|places| self.pick(places.to_vec())).collect()
     }
 
-    /// How much memory they take, about.
+    /// Returns the approximate memory of the rows.
     pub(super) fn bytes(&self) -> u64 {
         let of_run = |(batch, run): &(usize, Run)| {
             let Sorted { batch, bytes, .. } = &self.window.batches[*batch];
@@ -219,9 +222,10 @@ impl Gathering {
         self.runs.iter().map(of_run).sum()
     }
 
-    /// Whether they came one behind the other, with no others between them.
+    /// Returns whether the rows are consecutive in the data, without rows of other partitions
+    /// between them.
     pub(super) fn is_together(&self) -> bool {
-        // Of each run, where it begins and where the next one has to begin.
+        // For each run: where it begins, and where the next one has to begin.
         let mut stretches = self.runs.iter().map(|(batch, run)| {
             let sorted = &self.window.batches[*batch];
             let rows = sorted.neighbours(*run)?;
@@ -234,22 +238,22 @@ impl Gathering {
         first.is_some_and(|(_, end)| stretches.try_fold(end, follows).is_some())
     }
 
-    /// How many rows they are.
+    /// Returns the number of rows.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Some of the rows, evenly from all of them.
+    /// Returns a sample of the rows, spread evenly over all of them.
     pub(super) fn sample(&self) -> Result<RecordBatch> {
         self.pick(evenly(self.runs.iter().map(|(_, run)| run.rows)))
     }
 
-    /// The places of all rows.
+    /// Returns the places of all rows.
     fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         self.runs.iter().enumerate().flat_map(|(place, (_, run))| (0..run.rows).map(move |row| (place, row)))
     }
 
-    /// The rows in these places: of which run, and which of its rows.
+    /// Returns the rows at these places. A place is the index of a run and of a row in it.
     fn pick(&self, mut places: Vec<(usize, usize)>) -> Result<RecordBatch> {
         let batches: Vec<&RecordBatch> = self.runs.iter().map(|(batch, _)| &self.window.batches[*batch].batch).collect();
         for (place, row) in &mut places {
@@ -268,11 +272,11 @@ impl Sorted {
         Ok(take_record_batch(&self.batch, &UInt32Array::from(self.rows(run).to_vec()))?)
     }
 
-    /// Which rows of the batch a run has, if they are neighbours.
+    /// Returns the range of a run's rows in its batch, if the rows are consecutive.
     fn neighbours(&self, run: Run) -> Option<Range<usize>> {
         let rows = self.rows(run);
         let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
-        // The order keeps rows of one partition ascending.
+        // The order keeps the rows of one partition ascending.
         (last - first + 1 == rows.len()).then_some(first..last + 1)
     }
 
@@ -281,7 +285,8 @@ impl Sorted {
     }
 }
 
-/// Counts, then places: rows of one partition stay in their order.
+/// Counts the rows of each partition, and then places them. So rows of one partition stay in their
+/// order.
 pub(crate) fn in_order(ids: &[u32], partitions: usize) -> (Vec<u32>, Vec<Run>) {
     let mut ends = vec![0_usize; partitions];
     for id in ids {

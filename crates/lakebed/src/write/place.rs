@@ -1,7 +1,8 @@
-//! Where new files go and what they are called.
+//! The paths and names of new files.
 //!
-//! Tables without column mapping get Hive-style directories, which other tools and people read; nobody has to. With it, or on the wish of
-//! a property, a random prefix stands before the name instead, as Delta Spark does it.
+//! Tables without column mapping get Hive-style directories, because other tools and people read
+//! them. No reader needs them. With column mapping, or if a property says so, a random prefix comes
+//! before the name instead, as in Delta Spark.
 
 use std::collections::HashMap;
 
@@ -13,21 +14,21 @@ use lakebed_io::env::Env;
 use super::file_options::FileOptions;
 use super::rules::{Contents, WriteRules};
 
-/// Where files of changes are. PROTOCOL "Change Data Files".
+/// The directory of change data files. PROTOCOL "Change Data Files".
 const CHANGES_DIR: &str = "_change_data";
-/// The letters of random prefixes.
+/// The characters of random prefixes.
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// The values of the partition columns, in their order, as the log spells them.
 pub(crate) type PartitionTexts = Vec<Option<String>>;
 
-/// Names files.
+/// Makes the names of files.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     env: Env,
     contents: Contents,
     extension: String,
-    /// Random letters before names, instead of directories.
+    /// The length of the random prefix, which replaces directories.
     prefix_length: Option<usize>,
 }
 
@@ -43,7 +44,7 @@ impl Places {
         }
     }
 
-    /// A new name below the root, not yet spelled as a URI.
+    /// Returns a new name below the root, not yet encoded as a URI.
     pub(super) fn next(&self, rules: &WriteRules, partition: &PartitionTexts, number: u64) -> String {
         let kind = if self.contents == Contents::Changes { "cdc" } else { "part" };
         let name = format!("{kind}-{number:05}-{}-c000{}", self.env.new_uuid(), self.extension);
@@ -64,12 +65,12 @@ impl Places {
     }
 }
 
-/// The name as the log spells it.
+/// Returns the name as the log spells it.
 pub(super) fn as_uri(name: &str) -> String {
     FilePath::encode(name)
 }
 
-/// The partition values as an action has them.
+/// Returns the partition values in the form of an action.
 pub(super) fn partition_values(rules: &WriteRules, partition: &PartitionTexts) -> HashMap<String, Option<String>> {
     let columns = rules.partition_columns.iter().map(|column| column.physical.clone());
     columns.zip(partition.iter().cloned()).collect()

@@ -1,8 +1,10 @@
-//! What whoever writes rows to a table owes it, made out of protocol and metadata once and for all batches.
+//! The requirements for rows of a table. They are made from protocol and metadata once, and hold
+//! for all batches.
 //!
-//! PROTOCOL has these duties in many places; here they come together: which columns a file has and under which names, what becomes of
-//! columns that the data lacks, which conditions rows must meet, which statistics files get. What lakebed cannot honour is an error when
-//! the rules are made, before anything is written.
+//! PROTOCOL has these requirements in many places. Here they come together: the columns of a file
+//! and their names, the values of columns that the data lacks, the conditions that rows must meet,
+//! and the statistics of files. If lakebed does not support a requirement, making the rules fails,
+//! before anything is written.
 
 use std::sync::Arc;
 
@@ -29,75 +31,76 @@ use crate::{Error, Result};
 /// The key under which Parquet's writer looks for a field id.
 const PARQUET_FIELD_ID: &str = "PARQUET:field_id";
 
-/// What the writer of rows owes a table.
+/// The requirements for rows that are written to a table.
 #[derive(Debug)]
 pub struct WriteRules {
-    /// The table, for messages.
+    /// The URL of the table, for messages.
     pub table: String,
-    /// With logical names.
+    /// The schema with logical names.
     pub schema: StructType,
-    /// The same in Arrow's terms; every field may be null, as checks come later.
+    /// The schema in Arrow types. Every field may be null, because checks come later.
     pub arrow_schema: SchemaRef,
-    /// Understood.
+    /// The parsed properties of the table.
     pub properties: TableProperties,
     /// The partition columns, in the order of the directories.
     pub partition_columns: Vec<PartitionColumn>,
-    /// What the columns that data may lack are filled with, by their places in the schema.
+    /// The values of columns that data may lack, by the index of the column in the schema.
     pub filled: Vec<(usize, Filling)>,
-    /// Which conditions every row must meet.
+    /// The conditions that every row must meet.
     pub checks: Vec<Check>,
     /// The columns of a data file.
     pub file: FileLayout,
-    /// Which statistics its files get.
+    /// The statistics that files get.
     pub stats: Arc<StatsPlan>,
 }
 
-/// A column whose values stand in the log.
+/// A column whose values are in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionColumn {
-    /// Its place in the schema.
+    /// The index of the column in the schema.
     pub index: usize,
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its name in the log.
+    /// The name of the column in the log.
     pub physical: String,
-    /// Its type.
+    /// The type of the column.
     pub data_type: PrimitiveType,
 }
 
-/// Where the values of a column come from that the data does not have.
+/// The source of a column's values if the data does not have the column.
 #[derive(Debug, Clone)]
 pub enum Filling {
     /// The same expression for every row.
     Default(Arc<Expression>),
-    /// An expression over the other columns; also what given values must be equal to.
+    /// An expression over the other columns. Given values must be equal to its values.
     Generated(Arc<Expression>),
-    /// Numbers in steps.
+    /// Numbers in steps, of an identity column.
     Identity(Identity),
 }
 
-/// What files hold.
+/// The kind of rows that files hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     /// New rows.
     Rows,
-    /// Rows that have ids already, or are new: with ids and commit versions in two more columns behind those of the table.
+    /// Rows that have row ids already, or are new. Their row ids and commit versions are in two
+    /// more columns behind those of the table.
     MovedRows,
-    /// Changes of rows: what happened to each stands in one more column.
+    /// Changes of rows. The type of each change is in one more column.
     Changes,
 }
 
 /// The columns of a data file.
 #[derive(Debug, Clone)]
 pub struct FileLayout {
-    /// Their places in the table's schema.
+    /// The indexes of the columns in the table's schema.
     pub columns: Vec<usize>,
-    /// With physical names and field ids.
+    /// The schema with physical names and field ids.
     pub schema: SchemaRef,
 }
 
 impl WriteRules {
-    /// The rules of a table. `now_ms` is what the current time means in defaults.
+    /// Makes the rules of a table. `now_ms` is the current time in defaults.
     pub fn new(table: &str, protocol: &Protocol, metadata: &Metadata, clustering: &[Vec<String>], now_ms: i64) -> Result<Self> {
         let schema = lakebed_core::schema::parse(&metadata.schema_string).map_err(|error| error.within(table))?;
         let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(table))?;
@@ -124,14 +127,16 @@ impl WriteRules {
         Ok(Self { table, schema, arrow_schema, properties, partition_columns, filled, checks, file, stats })
     }
 
-    /// The table's columns as batches have them on their way to files: every value may be null, also inside others.
+    /// Returns the schema of batches on their way to files: the table's columns, in which every
+    /// value may be null, also nested values.
     pub fn loose_schema(&self) -> Result<SchemaRef> {
         let fields =
             self.schema.fields.iter().map(|field| Ok(Field::new(&field.name, nullable_type_to_arrow(&field.data_type)?, true)));
         Ok(Arc::new(Schema::new(fields.collect::<Result<Fields>>()?)))
     }
 
-    /// Values of the column in this place as the table will give them back. In a partition column some of them become null.
+    /// Returns values of a column as they will be when they are read from the table. In a partition
+    /// column, some of them become null.
     pub fn stored_form(&self, place: usize, values: ArrayRef) -> Result<ArrayRef> {
         match self.partition_columns.iter().find(|column| column.index == place) {
             Some(column) => stored_partition_values(values, column.data_type),
@@ -139,7 +144,8 @@ impl WriteRules {
         }
     }
 
-    /// The columns of files that hold this, out of batches that have the table's columns and then those which come with it.
+    /// Returns the columns of files that hold `contents`. The batches for them have the table's
+    /// columns, and then the additional columns of `contents`.
     pub fn layout(&self, contents: Contents) -> Result<FileLayout> {
         let more = match contents {
             Contents::Rows => Vec::new(),
@@ -159,14 +165,16 @@ impl WriteRules {
         Ok(FileLayout { columns: columns.collect(), schema: Arc::new(Schema::new(fields.collect::<Fields>())) })
     }
 
-    /// The same columns for rows that move from file to file: their values are in the types in which a scan gives them for that.
+    /// Returns the same columns for rows that move from file to file. Their values have the types
+    /// in which a scan returns them for that purpose.
     pub fn moving(&self, layout: FileLayout) -> FileLayout {
         let columns = layout.columns.iter().zip(layout.schema.fields());
         let fields = columns.map(|(index, field)| self.moving_field(*index, field));
         FileLayout { schema: Arc::new(Schema::new(fields.collect::<Fields>())), ..layout }
     }
 
-    /// The field of a column whose values move so; those of partition columns come from the log.
+    /// Returns the field of a column for rows that move from file to file. The values of partition
+    /// columns come from the log, so their type stays.
     pub fn moving_field(&self, index: usize, field: &FieldRef) -> FieldRef {
         let is_partition = self.partition_columns.iter().any(|column| column.index == index);
         match moving_type(field.data_type()).filter(|_| !is_partition) {
@@ -175,7 +183,7 @@ impl WriteRules {
         }
     }
 
-    /// Whether a column gets its values otherwise if the data does not have it.
+    /// Returns whether a column is filled if the data does not have it.
     pub fn is_filled(&self, name: &str) -> bool {
         let Some(index) = self.schema.index_of(name) else { return false };
         self.filled.iter().any(|(filled, _)| *filled == index)
@@ -258,13 +266,13 @@ fn filling(field: &StructField, schema: &Schema, options: &Options) -> Result<Op
     }
 }
 
-/// The same schema with nulls allowed in all columns.
+/// Returns the same schema with nulls allowed in all columns.
 fn nullable(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
     Arc::new(Schema::new(fields.collect::<Fields>()))
 }
 
-/// A column as data files have it.
+/// Returns the field of a column in data files.
 fn physical_field(field: &StructField, mode: MappingMode, table: &str) -> Result<Field> {
     let name = physical_name(field, mode);
     let nested = field.metadata.get(NESTED_IDS).and_then(Value::as_object).filter(|_| mode != MappingMode::None);
@@ -292,7 +300,7 @@ impl NestedIds<'_> {
         Ok(match data_type {
             DataType::Primitive(primitive) => stored_type(*primitive, self.table, path)?,
             DataType::Struct(fields) => {
-                // As for a column of the table, files have nothing for a field of nothing but nulls.
+                // Files have no column for a field of type void, as for a void column of the table.
                 let kept = fields.fields.iter().filter(|field| !is_void(&field.data_type));
                 let kept = kept.map(|field| physical_field(field, self.mode, self.table)).collect::<Result<Fields>>()?;
                 if kept.is_empty() {
@@ -323,7 +331,7 @@ impl NestedIds<'_> {
     }
 }
 
-/// The Arrow type whose Parquet form is what Delta stores.
+/// Returns the Arrow type whose Parquet form is the one that Delta stores.
 fn stored_type(primitive: PrimitiveType, table: &str, path: &str) -> Result<ArrowType> {
     Ok(match primitive {
         PrimitiveType::YearMonthInterval => ArrowType::Int32,

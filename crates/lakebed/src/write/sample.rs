@@ -1,4 +1,4 @@
-//! A few rows that stand for many.
+//! A sample of rows.
 
 use std::sync::Arc;
 
@@ -11,14 +11,15 @@ use arrow_select::take::take;
 use crate::Result;
 use crate::scan::read::form::value_type;
 
-/// A sample has this part of the rows, but no fewer than these, if there are so many, and no more than those.
+/// A sample has one in `ONE_OF` rows, but at least `FEWEST_ROWS` if there are that many, and at most
+/// `MOST_ROWS`.
 const ONE_OF: usize = 8;
 const FEWEST_ROWS: usize = 1024;
 const MOST_ROWS: usize = 4096;
 
-/// Rows of these batches, evenly from all of them; there must be at least one batch.
+/// Returns rows spread evenly over these batches. There must be at least one batch.
 ///
-/// What comes as keys comes out as values.
+/// Dictionaries become plain values.
 pub(super) fn sample(batches: &[RecordBatch]) -> Result<RecordBatch> {
     let fields = batches.first().map(|batch| batch.schema_ref().fields().iter()).into_iter().flatten();
     let valued = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(value_type(field.data_type()).clone()));
@@ -37,7 +38,8 @@ pub(super) fn sample(batches: &[RecordBatch]) -> Result<RecordBatch> {
     Ok(concat_batches(&schema, &picked.collect::<Result<Vec<_>>>()?)?)
 }
 
-/// Places at equal distances in pieces of these lengths: the piece, and the row in it.
+/// Returns places at equal distances in pieces of these lengths. A place is the index of a piece,
+/// and of a row in it.
 pub(super) fn evenly(lengths: impl Iterator<Item = usize> + Clone) -> Vec<(usize, usize)> {
     let all = lengths.clone().sum::<usize>();
     let wanted = (all / ONE_OF).clamp(FEWEST_ROWS, MOST_ROWS);

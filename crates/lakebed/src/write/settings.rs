@@ -1,4 +1,4 @@
-//! What a caller can say about new files, and what the table says where the caller is silent.
+//! The caller's settings for new files, and the table's settings where the caller gives none.
 
 use lakebed_core::property::LEAST_FILE_SIZE_BYTES;
 use lakebed_io::parquet::write::{Codec, WriteOptions as ParquetOptions};
@@ -7,27 +7,27 @@ use super::file_options::FileOptions;
 use super::rules::{Contents, WriteRules};
 use crate::{Error, Result};
 
-/// How large files of usual tables become, and those of the largest.
+/// The size of the files of a usual table, and of the largest tables.
 const USUAL_FILE_BYTES: u64 = 128 << 20;
 const LARGEST_FILE_BYTES: u64 = 1 << 30;
-/// A table that would have more files than these has larger ones.
+/// A table that would have more files than this gets larger files.
 const USUAL_FILES: u64 = 2048;
 
-/// What a caller says about new files.
+/// The caller's settings for new files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileSettings {
     /// The approximate size of a file.
     pub(crate) target_file_size_bytes: Option<u64>,
-    /// How pages are compressed.
+    /// The compression of pages.
     pub(crate) compression: Option<Codec>,
-    /// The most rows of a row group.
+    /// The maximum number of rows of a row group.
     pub(crate) row_group_rows: Option<usize>,
-    /// Columns that get Bloom filters; fields of structs as `a.b`.
+    /// The columns that get Bloom filters. A field of a struct is written as `a.b`.
     pub(crate) bloom_columns: Vec<String>,
 }
 
 impl FileSettings {
-    /// How the files of a table with these rules are written.
+    /// Returns the options for files of a table with these rules.
     pub(crate) fn for_table(&self, rules: &WriteRules) -> Result<FileOptions> {
         let properties = &rules.properties;
         let codec = match (self.compression, &properties.parquet_compression_codec) {
@@ -62,7 +62,7 @@ impl FileSettings {
     }
 }
 
-/// Refuses a size of files that makes no sense.
+/// Refuses a file size that makes no sense.
 pub(crate) fn check_file_size(target_file_size_bytes: Option<u64>) -> Result<()> {
     match target_file_size_bytes {
         Some(size) if size < LEAST_FILE_SIZE_BYTES => {
@@ -74,8 +74,8 @@ pub(crate) fn check_file_size(target_file_size_bytes: Option<u64>) -> Result<()>
     }
 }
 
-/// About how large the files of a table of this size become. Few are opened where files are large; small ones are skipped, and written
-/// anew, one by one.
+/// Returns the approximate size of files for a table of this size. Large files mean that few files
+/// are opened. Small files can be skipped and rewritten one by one.
 pub(crate) fn suited_file_bytes(table_bytes: u64) -> u64 {
     (table_bytes / USUAL_FILES).clamp(USUAL_FILE_BYTES, LARGEST_FILE_BYTES)
 }

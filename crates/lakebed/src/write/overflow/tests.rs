@@ -1,4 +1,4 @@
-//! Rows of very many partitions go through a sink whose windows are small, into a store in memory.
+//! Writes rows of very many partitions through a sink with small windows, into a store in memory.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ use crate::write::partition::{Sorter, Window};
 use crate::write::rules::{Contents, WriteRules};
 
 const OPTIMIZE: &str = "delta.autoOptimize.optimizeWrite";
-/// What the rows of these tests take in a file, without their partition.
+/// The size of a row of these tests in a file, without its partition column.
 const ROW_BYTES: u64 = 8;
 
-/// Of a table with the columns `p`, by which it is partitioned, and `id`.
+/// Returns the rules of a table with the columns `p` and `id`, partitioned by `p`.
 fn rules(properties: &[(&str, &str)]) -> Arc<WriteRules> {
     let fields = [("p", PrimitiveType::Integer), ("id", PrimitiveType::Long)];
     let fields = fields.map(|(name, data_type)| StructField::new(name, data_type, true)).to_vec();
@@ -51,7 +51,7 @@ fn sink(store: Store, rules: &Arc<WriteRules>, contents: Contents, window_bytes:
     FileSink::new(store, Env::seeded(1), Arc::clone(rules), options).unwrap().with_windows(window_bytes)
 }
 
-/// Rows of these partitions, whose ids count on from the first.
+/// Returns rows of these partitions. Their ids ascend from the first one.
 fn batch(rules: &WriteRules, first: i64, partitions: &[i32], more: Vec<(&str, ArrayRef)>) -> RecordBatch {
     let ids = Int64Array::from_iter_values(first..first + partitions.len() as i64);
     let columns: [(&str, ArrayRef); 2] = [("p", Arc::new(Int32Array::from(partitions.to_vec()))), ("id", Arc::new(ids))];
@@ -63,7 +63,7 @@ fn batch(rules: &WriteRules, first: i64, partitions: &[i32], more: Vec<(&str, Ar
     batch.unwrap()
 }
 
-/// Numbers that look random.
+/// Returns numbers that look random.
 fn scattered(numbers: std::ops::Range<i64>, below: i64) -> Vec<i32> {
     numbers.map(|number| (((number * 2_654_435_761).rem_euclid(1 << 32) * below) >> 32) as i32).collect()
 }
@@ -74,7 +74,7 @@ struct Written {
 }
 
 impl Written {
-    /// What becomes of these batches, given by the partitions of their rows.
+    /// Writes batches, which are given by the partitions of their rows.
     async fn of(batches: &[Vec<i32>], properties: &[(&str, &str)], window_bytes: u64) -> Self {
         let (objects, store) = in_memory();
         let rules = rules(properties);
@@ -87,7 +87,7 @@ impl Written {
         Self { objects, files: sink.finish().await.unwrap() }
     }
 
-    /// The columns of each file after its partition.
+    /// Returns the columns of each file, with its partition.
     async fn columns(&self) -> Vec<(String, Vec<Vec<i64>>)> {
         let mut found = Vec::new();
         for file in &self.files {
@@ -109,7 +109,7 @@ impl Written {
         found
     }
 
-    /// The ids in the files of each partition, in their order.
+    /// Returns the ids in the files of each partition, in their order.
     async fn ids(&self) -> BTreeMap<i32, Vec<Vec<i64>>> {
         let mut found: BTreeMap<i32, Vec<Vec<i64>>> = BTreeMap::new();
         for (partition, mut columns) in self.columns().await {
@@ -125,7 +125,7 @@ fn in_memory() -> (Arc<InMemory>, Store) {
     (Arc::clone(&objects), Store::from_object_store(objects, Path::default(), url))
 }
 
-/// The ids of each partition as they came.
+/// Returns the ids of each partition, in the order in which they came.
 fn expected(batches: &[Vec<i32>]) -> BTreeMap<i32, Vec<i64>> {
     let mut expected: BTreeMap<i32, Vec<i64>> = BTreeMap::new();
     for (id, partition) in batches.iter().flatten().enumerate() {
@@ -134,7 +134,7 @@ fn expected(batches: &[Vec<i32>]) -> BTreeMap<i32, Vec<i64>> {
     expected
 }
 
-/// Twenty batches of 500 partitions; a window takes two and a half.
+/// Returns twenty batches of 500 partitions, and a window size for two and a half batches.
 fn twenty_batches() -> (Vec<Vec<i32>>, u64) {
     ((0..20).map(|batch| scattered(batch * 3_000..(batch + 1) * 3_000, 500)).collect(), 7_500 * ROW_BYTES)
 }
@@ -221,12 +221,12 @@ async fn files_of_changes_are_few_too() {
     assert_eq!(rows, 20_000);
 }
 
-/// How a write may fail.
+/// The ways in which a write fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Failure {
-    /// A file in the way of a folder.
+    /// A file has the name of a folder that the write needs.
     InTheWay,
-    /// What was to be written breaks off.
+    /// The source of the rows returns an error.
     Source,
 }
 
@@ -241,7 +241,7 @@ async fn a_write_that_fails_leaves_nothing() {
         let (batches, window_bytes) = twenty_batches();
         let rules = rules(&[]);
         let mut sink = sink(store, &rules, Contents::Rows, window_bytes);
-        // A partition with so many rows that its file is there before the end.
+        // This partition has so many rows that its file exists before the end.
         let many = batch(&rules, 0, &vec![7; 30_000], Vec::new());
         for partitions in &batches {
             sink.write(vec![batch(&rules, 0, partitions, Vec::new()), many.clone()]).await.unwrap();
@@ -260,7 +260,7 @@ async fn a_write_that_fails_leaves_nothing() {
     }
 }
 
-/// Which partitions of a window wait, where 300 others were met.
+/// Returns the partitions of a window that are spilled, after 300 other partitions were met.
 fn waiting(overflow: &mut Overflow, rules: &Arc<WriteRules>, batches: &[Vec<i32>]) -> Vec<String> {
     let (sorter, mut window) = (Sorter::new(Arc::clone(rules)).unwrap(), Window::default());
     for partitions in batches {
@@ -291,28 +291,29 @@ fn only_few_unsorted_partition_rows_wait() {
     };
     let cases: [(&[Vec<i32>], &[&str]); 6] = [
         (&[few.clone(), many.clone()], &["1"]),
-        // Over the end of a batch, and not so.
+        // In the first case the rows are consecutive across the end of a batch. In the next two they
+        // are not.
         (&[[few.clone(), vec![2; 10]].concat(), many.clone()], &["1"]),
         (&[[vec![2; 10], few.clone()].concat(), many[10..].to_vec()], &["1", "2"]),
         (&[[vec![2; 10], few.clone(), vec![2; FEW_ROWS - 10]].concat()], &["1", "2"]),
-        // Many rows, however they come.
+        // Many rows are not spilled, in whatever order they come.
         (&[[vec![2; 10], few.clone(), many.clone()].concat()], &["1"]),
         (&[], &[]),
     ];
     for (batches, expected) in cases {
         assert_eq!(waiting(&mut fresh(), &rules, batches), expected, "{:?}", batches.iter().map(Vec::len).collect::<Vec<_>>());
     }
-    // The second time they wait.
+    // The second time, the rows are spilled.
     let mut overflow = fresh();
     assert!(waiting(&mut overflow, &rules, std::slice::from_ref(&many)).is_empty());
     assert_eq!(waiting(&mut overflow, &rules, std::slice::from_ref(&many)), ["2"]);
-    // With room for all of them none waits.
+    // If there is room for all partitions, none is spilled.
     let mut overflow = Overflow { met: HashSet::new(), ..fresh() };
     assert!(waiting(&mut overflow, &rules, &[scattered(0..5_000, MOST_OPEN as i64)]).is_empty());
     assert_eq!(waiting(&mut overflow, &rules, &[vec![5_000]]), ["5000"]);
 }
 
-/// Batches of partitions below `below`: in any order, in runs, or sorted.
+/// Returns batches of partitions below `below`: in any order, in runs, or sorted.
 fn batches() -> impl Strategy<Value = Vec<Vec<i32>>> {
     let sizes = prop::collection::vec(1_usize..2_500, 1..10);
     (sizes, 1_i64..600, 0_usize..3, 1_i64..400).prop_map(|(sizes, below, order, run)| {
@@ -346,7 +347,8 @@ proptest! {
             for (partition, mut files) in found {
                 let ids = &expected[&partition];
                 assert!(files.iter().all(|file| file.is_sorted()));
-                // The first one, the last one, and those of rows that were many.
+                // A partition has its first file, its last file, and files of windows in which it
+                // had many rows.
                 let most = 2 + u128::from(SMALL_SHARE) * ids.len() as u128 * u128::from(ROW_BYTES) / u128::from(window_bytes);
                 assert!(files.len() as u128 <= if expected.len() <= MOST_OPEN { 1 } else { most }, "{} files of {most}", files.len());
                 files.sort();
