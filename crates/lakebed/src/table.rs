@@ -116,7 +116,8 @@ impl Table {
 
     async fn check_same(&self, found: &Snapshot) -> Result<()> {
         let Some(known) = self.only.as_ref().filter(|known| *known.id != *found.metadata().id) else { return Ok(()) };
-        // A commit may give the same table another id. If so, the version that this handle knows still has the old one.
+        // A commit may give the same table another id. If so, the version that this handle knows
+        // still has the old one.
         match self.snapshot_at(known.version).await {
             Ok(before) if *before.metadata().id == *known.id => Ok(()),
             Err(error) if *error.kind() != ErrorKind::VersionNotFound => Err(error),

@@ -242,7 +242,7 @@ impl Search {
         self.finish()
     }
 
-    /// Returns the deleted rows, after the last call of the others.
+    /// Ends the search and returns the deleted rows.
     pub(crate) fn finish(mut self) -> Result<DeletedRows> {
         while !self.readings.is_empty() {
             self.end_reading()?;

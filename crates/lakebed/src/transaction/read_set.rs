@@ -1,4 +1,5 @@
-//! What a transaction read. The commits of other writers that touch it conflict with the transaction.
+//! The read set of a transaction. A commit of another writer that touches it conflicts with the
+//! transaction.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::partitions::Partitions;
 use crate::Result;
 use crate::scan::plan::may_match;
 
-/// What was read of a version: the whole table, rows by predicates, files.
+/// The read set of a version: the whole table, rows by predicates, and files.
 #[derive(Debug, Default)]
 pub struct ReadSet {
     pub(super) reads: Reads,

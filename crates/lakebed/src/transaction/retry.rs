@@ -1,4 +1,5 @@
-//! The policy for retries on a newer version: which conflicts allow one, for how long, and with which pauses.
+//! The policy for retries on a newer version: which conflicts allow one, for how long, and with
+//! which pauses.
 //!
 //! A commit moves past other commits by itself as long as it does not conflict with them. After a
 //! conflict, a verb may start again on the newest version. Each verb uses a [`Retry`] for that, and

@@ -1,8 +1,8 @@
 //! Divides rows by their partitions.
 //!
-//! A [`Window`] keeps batches as they came until there are enough of them. For each row it adds only
-//! a number. Its partitions are then gathered one by one. So rows are copied once, few files are
-//! open at a time, and data that comes sorted is not copied at all.
+//! A [`Window`] keeps batches as they came until there are enough of them. For each row it adds
+//! only a number. Its partitions are then gathered one by one. So rows are copied once, few files
+//! are open at a time, and data that comes sorted is not copied at all.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

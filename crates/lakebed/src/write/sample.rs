@@ -11,8 +11,8 @@ use arrow_select::take::take;
 use crate::Result;
 use crate::scan::read::form::value_type;
 
-/// A sample has one in `ONE_OF` rows, but at least `FEWEST_ROWS` if there are that many, and at most
-/// `MOST_ROWS`.
+/// A sample has one in `ONE_OF` rows, but at least `FEWEST_ROWS` if there are that many, and at
+/// most `MOST_ROWS`.
 const ONE_OF: usize = 8;
 const FEWEST_ROWS: usize = 1024;
 const MOST_ROWS: usize = 4096;

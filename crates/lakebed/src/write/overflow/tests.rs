@@ -291,8 +291,8 @@ fn only_few_unsorted_partition_rows_wait() {
     };
     let cases: [(&[Vec<i32>], &[&str]); 6] = [
         (&[few.clone(), many.clone()], &["1"]),
-        // In the first case the rows are consecutive across the end of a batch. In the next two they
-        // are not.
+        // In the first case the rows are consecutive across the end of a batch. In the next two
+        // they are not.
         (&[[few.clone(), vec![2; 10]].concat(), many.clone()], &["1"]),
         (&[[vec![2; 10], few.clone()].concat(), many[10..].to_vec()], &["1", "2"]),
         (&[[vec![2; 10], few.clone(), vec![2; FEW_ROWS - 10]].concat()], &["1", "2"]),
