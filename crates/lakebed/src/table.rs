@@ -40,7 +40,8 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// Builds a [`Table`] from a location and options. [`open`](TableBuilder::open) is the last call.
+/// Builds a [`Table`] from a location and options. [`open`](TableBuilder::open) checks that the
+/// table exists.
 pub struct TableBuilder {
     url: String,
     options: StoreOptions,

@@ -84,8 +84,8 @@ impl Transaction {
         }
     }
 
-    /// Waits for the turn of this writer. A writer that has to wait
-    /// flushes its files to disk meanwhile, and not while other writers wait for it.
+    /// Waits for the turn of this writer. A writer that has to wait flushes its files to disk
+    /// meanwhile, and not while other writers wait for it.
     async fn turn(&self) -> Result<Turn> {
         match self.store.turn().await? {
             Queue::Mine(turn) => Ok(turn),
@@ -107,6 +107,7 @@ impl Transaction {
         }
     }
 
+    /// Reads the timestamp of the previous version if this commit enables in-commit timestamps.
     /// PROTOCOL "In-Commit Timestamps": the first in-commit timestamp is later than the
     /// modification time of the previous version's file, whatever the clock of this process says.
     async fn learn_timestamp(&mut self) -> Result<()> {

@@ -13,6 +13,7 @@ pub struct FileOptions {
     pub parquet: WriteOptions,
     /// The kind of rows in the files.
     pub contents: Contents,
-    /// Whether rows come in the types of [`ReadOptions::is_moving`](crate::scan::read::ReadOptions::is_moving).
+    /// Whether rows come in the types of
+    /// [`ReadOptions::is_moving`](crate::scan::read::ReadOptions::is_moving).
     pub is_moving: bool,
 }

@@ -232,7 +232,7 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
             Arc::new(MapArray::try_new(Arc::clone(field), given.offsets().clone(), entries, given.nulls().cloned(), *sorted)?)
         }
         ArrowType::Int32 | ArrowType::Int64 => {
-            // Intervals are stored as numbers of months or microseconds in memory already.
+            // In memory, intervals are numbers of months or microseconds already.
             let data = array.to_data().into_builder().data_type(to.clone());
             arrow_array::make_array(data.build()?)
         }
