@@ -1,8 +1,9 @@
-//! Work that runs side by side and whose results come out in the order in which it was started.
+//! Runs tasks concurrently and returns their results in the order in which the tasks were started.
 //!
-//! [`in_order`] is given a producer, which starts one piece of work after the other on its [`Lanes`]. Each piece sends its results down
-//! its own lane; the stream empties the first lane, then the second, and so on. At most so many lanes are open at once. Dropping the
-//! stream stops everything: nothing outlives it but what is already computing, which finds its lane closed at its next result.
+//! [`in_order`] is given a producer, which starts one task after the other on its [`Lanes`]. Each
+//! task sends its results to its own lane. The stream empties the first lane, then the second, and
+//! so on. The number of open lanes is limited. Dropping the stream stops all tasks, except that
+//! code which is already computing runs on until its next result, when it finds its lane closed.
 
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 
 use lakebed_core::{Error, Result};
 
-/// Starts pieces of work, in order.
+/// Starts tasks, in order.
 pub struct Lanes<T> {
     slots: Arc<Semaphore>,
     count: u32,
@@ -25,10 +26,11 @@ pub struct Lanes<T> {
     tasks: JoinSet<()>,
 }
 
-/// The right to start one piece of work. Given back when its last result has been taken from the stream.
+/// The right to start one task. It is given back when the task's last result has been taken from
+/// the stream.
 pub struct Slot(OwnedSemaphorePermit);
 
-/// Where a piece of work puts its results.
+/// The channel to which a task sends its results.
 pub struct LaneSender<T>(UnboundedSender<Message<T>>);
 
 /// The results in order.
@@ -36,7 +38,7 @@ pub struct InOrder<T> {
     opened: UnboundedReceiver<Lane<T>>,
     current: Option<Lane<T>>,
     finished: bool,
-    /// Owns the producer, which owns the work.
+    /// Owns the producer, which owns the tasks.
     _producer: JoinSet<()>,
 }
 
@@ -50,7 +52,8 @@ enum Message<T> {
     End(Result<()>),
 }
 
-/// Runs `produce` in the background, with at most `count` pieces of work at once. Must be called within a Tokio runtime.
+/// Runs `produce` in the background, with at most `count` tasks at once. Must be called within a
+/// Tokio runtime.
 pub fn in_order<T, P, F>(count: usize, produce: P) -> InOrder<T>
 where
     T: Send + 'static,
@@ -63,7 +66,8 @@ where
     let lanes = Lanes { slots, count, opened: opener.clone(), tasks: JoinSet::new() };
     let mut producer = JoinSet::new();
     producer.spawn(async move {
-        // The outcome travels down a lane of its own, behind all others; a producer that dies without one is noticed, too.
+        // The outcome is sent on its own lane after all others. The stream also notices a producer
+        // that ends without an outcome.
         let outcome = produce(lanes).await;
         let (sender, results) = mpsc::unbounded_channel();
         let _ = sender.send(Message::End(outcome));
@@ -73,19 +77,20 @@ where
 }
 
 impl<T: Send + 'static> Lanes<T> {
-    /// Waits until one more piece may be started.
+    /// Waits until one more task may be started.
     pub async fn slot(&self) -> Result<Slot> {
         let slots = Arc::clone(&self.slots);
         slots.acquire_owned().await.map(Slot).map_err(|_| Error::internal("the slots of a stream were closed"))
     }
 
-    /// Waits until all results of everything that was started have been taken; `kept` is a slot that the caller has.
+    /// Waits until all results of all started tasks have been taken. `kept` is a slot that the
+    /// caller holds.
     pub async fn idle(&self, kept: &Slot) {
         let others = self.count.saturating_sub(u32::try_from(kept.0.num_permits()).unwrap_or(1));
         let _ = self.slots.acquire_many(others).await;
     }
 
-    /// Starts a piece of work. Its error, if any, ends the stream in its place.
+    /// Starts a task. If the task fails, its error ends the stream at the task's position.
     pub fn start<W, F>(&mut self, slot: Slot, work: W)
     where
         W: FnOnce(LaneSender<T>) -> F,
@@ -102,7 +107,7 @@ impl<T: Send + 'static> Lanes<T> {
         let _ = self.opened.send(Lane { results, _slot: Some(slot) });
     }
 
-    /// Waits for everything that was started.
+    /// Waits for all tasks that were started.
     pub async fn finish(mut self) -> Result<()> {
         while self.tasks.join_next().await.is_some() {}
         Ok(())
@@ -110,7 +115,7 @@ impl<T: Send + 'static> Lanes<T> {
 }
 
 impl<T> LaneSender<T> {
-    /// Adds a result, or says that nobody wants it any more.
+    /// Sends a result, or returns a break if the results are no longer read.
     pub fn send(&self, result: T) -> ControlFlow<()> {
         match self.0.send(Message::Result(result)) {
             Ok(()) => ControlFlow::Continue(()),
@@ -118,7 +123,7 @@ impl<T> LaneSender<T> {
         }
     }
 
-    /// Whether nobody wants results any more.
+    /// Returns whether the results are no longer read.
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
@@ -164,7 +169,8 @@ impl<T> Stream for InOrder<T> {
     }
 }
 
-/// Ending without a word must never look like the end of the data.
+/// The error of a producer that ended without an outcome. Such an end must never look like the end
+/// of the data.
 fn stopped() -> Error {
     Error::internal("reading stopped before its end: a task of it was ended or failed")
 }

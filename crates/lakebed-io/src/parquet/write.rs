@@ -1,8 +1,9 @@
-//! Writing Parquet files: batches are encoded column by column on as many cores as are free, and leave for the store row group by row
-//! group. What the columns mean is decided above.
+//! Writes Parquet files. Batches are encoded column by column on as many cores as are free, and are
+//! sent to the store row group by row group. The callers decide what the columns mean.
 //!
-//! Read [`ParquetWriter::create`] first. `options` says how files are to be, `dictionary` which columns gain by one; `flat_column` writes most columns
-//! of numbers and texts, faster than the encoder of all others.
+//! Read [`ParquetWriter::create`] first. `options` describes how to write files, and `dictionary`
+//! decides which columns gain by a dictionary. `flat_column` writes most columns of numbers and
+//! strings faster than the encoder of all other columns.
 
 mod bounds;
 mod dictionary;
@@ -35,10 +36,12 @@ use crate::store::{Existing, Store, Unflushed};
 pub(super) use self::flat_column::FlatChunk;
 pub use self::options::{Codec, WriteOptions};
 
-/// Batches of fewer values than this are encoded where they are: to change threads would take longer.
+/// Batches with fewer values than this are encoded on the calling thread, because changing threads
+/// would take longer.
 const FEW_VALUES: usize = 1 << 16;
 
-/// A file that is being written. Nobody sees it before it is finished; dropped before, it leaves nothing.
+/// A file that is being written. It is not visible before it is finished. If it is dropped earlier,
+/// it leaves nothing.
 pub struct ParquetWriter {
     name: String,
     sending: RowGroupBuffer,
@@ -48,9 +51,9 @@ pub struct ParquetWriter {
     properties: WriterPropertiesPtr,
     options: WriteOptions,
     open: Option<OpenGroup>,
-    /// Row groups that are encoded and have not left yet.
+    /// Row groups that are encoded and not sent yet.
     closed: Vec<RowGroup>,
-    /// Of all row groups that are encoded.
+    /// The size of all row groups that are encoded.
     bytes: u64,
     groups: usize,
     rows: u64,
@@ -67,14 +70,15 @@ struct Column {
     field: FieldRef,
     writers: Vec<ArrowColumnWriter>,
     has_nan: bool,
-    /// If it can be one.
+    /// How to write the column as a flat column, if it can be one.
     flat: Option<FlatColumn>,
-    /// Its writer in the place of those, if its rows are to be written so.
+    /// The writer that replaces the other writers if the column's rows are written as a flat
+    /// column.
     as_flat: Option<FlatColumnWriter>,
 }
 
 impl ParquetWriter {
-    /// Begins a file whose columns are those of the schema; field ids stand in the metadata of its fields.
+    /// Begins a file with the columns of the schema. Field ids are in the metadata of its fields.
     pub async fn create(store: &Store, path: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         let name = store.describe(path);
         let descriptor = ArrowSchemaConverter::new().with_coerce_types(false).convert(&schema).at(&name)?;
@@ -100,7 +104,8 @@ impl ParquetWriter {
         })
     }
 
-    /// Appends batches with the file's schema, of which columns may come as keys into dictionaries of such values.
+    /// Appends batches with the file's schema. Columns may also be keys into dictionaries of values
+    /// of their type.
     pub async fn write(&mut self, batches: Vec<RecordBatch>, cores: &Cores) -> Result<()> {
         // No row group is begun for batches without rows.
         let mut left: VecDeque<RecordBatch> = batches.into_iter().filter(|batch| batch.num_rows() > 0).collect();
@@ -114,7 +119,7 @@ impl ParquetWriter {
         Ok(())
     }
 
-    /// Appends a batch on this thread; what is encoded stays in memory until [`send`](Self::send).
+    /// Appends a batch on this thread. The encoded data stays in memory until [`send`](Self::send).
     pub fn write_here(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut start = 0;
         while start < batch.num_rows() {
@@ -136,35 +141,35 @@ impl ParquetWriter {
         Ok(())
     }
 
-    /// Ends the file and tells its size, and what to wait for until it is safe.
+    /// Ends the file. Returns its size, and a value to wait for until the file is durable.
     pub async fn finish(mut self, cores: &Cores) -> Result<(u64, Unflushed)> {
         self.end_row_group(cores).await?;
         self.send().await?;
         self.sending.finish().await
     }
 
-    /// Takes back what was written.
+    /// Removes the data that was written.
     pub async fn abort(self) {
         self.sending.abort().await;
     }
 
-    /// How it is written.
+    /// Returns how the file is written.
     pub fn options(&self) -> &WriteOptions {
         &self.options
     }
 
-    /// How many rows it has so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// About how large it would be if it ended now.
+    /// Returns about how large the file would be if it ended now.
     pub fn size_bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |open| open.sum(Column::estimated_bytes));
         self.bytes + open as u64
     }
 
-    /// How much memory it takes now.
+    /// Returns how much memory the writer takes now.
     pub fn memory_bytes(&self) -> u64 {
         self.open.as_ref().map_or(0, |open| open.sum(Column::memory_bytes)) as u64
     }
@@ -176,7 +181,7 @@ impl ParquetWriter {
         self.open.as_ref().is_some_and(is_full)
     }
 
-    /// How many rows the open row group may still take.
+    /// Returns how many rows the open row group may still take.
     fn room(&self) -> usize {
         self.options.row_group_rows - self.open.as_ref().map_or(0, |open| open.rows)
     }
@@ -187,7 +192,7 @@ impl ParquetWriter {
         if values < FEW_VALUES { work.encode_here(&self.name) } else { work.run(cores, &self.name).await }
     }
 
-    /// Batches and the open row group, which counts their rows.
+    /// Combines batches and the open row group, and counts their rows in the group.
     fn encoding(&mut self, batches: Vec<RecordBatch>) -> Result<Encoding> {
         let mut open = match self.open.take() {
             Some(open) => open,
@@ -219,7 +224,7 @@ impl ParquetWriter {
         Ok(OpenGroup { columns: Arc::new(columns.collect()), rows: 0 })
     }
 
-    /// Puts the columns of the open row group behind each other.
+    /// Ends the open row group and appends its columns one after the other.
     async fn end_row_group(&mut self, cores: &Cores) -> Result<()> {
         let rows = self.open.as_ref().map_or(0, |open| open.rows);
         let Some(columns) = self.take_columns()? else { return Ok(()) };
@@ -234,7 +239,7 @@ impl ParquetWriter {
         self.send().await
     }
 
-    /// The columns of the open row group, if there is one.
+    /// Takes the columns of the open row group, if there is one.
     fn take_columns(&mut self) -> Result<Option<Vec<Column>>> {
         let Some(open) = self.open.take() else { return Ok(None) };
         let columns =
@@ -249,7 +254,7 @@ impl ParquetWriter {
         self.groups += 1;
     }
 
-    /// Sends what is encoded to the store. Much of it is still on its way afterwards.
+    /// Sends the encoded data to the store. Much of it is still being sent after the call returns.
     pub async fn send(&mut self) -> Result<()> {
         self.sending.send(std::mem::take(&mut self.closed)).await
     }
@@ -277,7 +282,7 @@ impl Column {
     }
 
     fn write(&mut self, rows: &ArrayRef, name: &str) -> Result<()> {
-        // The first rows tell.
+        // The first rows decide whether the column is written as a flat column.
         if let Some(flat) = self.flat.take() {
             self.as_flat = flat.begin(rows).map_err(|error| error.within(name))?;
         }
@@ -306,7 +311,7 @@ impl Column {
     }
 }
 
-/// The first rows, so many at most.
+/// Takes the first rows, at most `most` of them.
 fn take_rows(from: &mut VecDeque<RecordBatch>, most: usize) -> Vec<RecordBatch> {
     let (mut taken, mut left) = (Vec::new(), most);
     while let Some(batch) = from.pop_front() {
@@ -321,7 +326,7 @@ fn take_rows(from: &mut VecDeque<RecordBatch>, most: usize) -> Vec<RecordBatch> 
     taken
 }
 
-/// Batches on their way into the columns of a row group.
+/// Batches that are being encoded into the columns of a row group.
 struct Encoding {
     columns: Arc<Vec<Mutex<Column>>>,
     batches: Vec<RecordBatch>,
@@ -332,7 +337,8 @@ impl Encoding {
         (0..self.columns.len()).try_for_each(|column| self.encode(column, name))
     }
 
-    /// As many workers as there are cores take the next column until there is none.
+    /// Starts as many workers as there are cores. Each worker takes the next column until there is
+    /// none.
     async fn run(self, cores: &Cores, name: &str) -> Result<()> {
         let workers = cores.count().min(self.columns.len());
         let order = self.largest_first();
@@ -357,7 +363,7 @@ impl Encoding {
         self.batches.iter().try_for_each(|batch| column.write(batch.column(index), name))
     }
 
-    /// The columns by the size of their data, so that the longest work begins first.
+    /// Sorts the columns by the size of their data, so that the longest work begins first.
     fn largest_first(&self) -> Vec<usize> {
         let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
         let of_column = |column: usize| self.batches.iter().map(|batch| size(batch.column(column))).sum::<usize>();
@@ -368,7 +374,7 @@ impl Encoding {
     }
 }
 
-/// How many Parquet columns a column of this type becomes.
+/// Returns how many Parquet columns a column of this type becomes.
 fn leaf_count(data_type: &arrow_schema::DataType) -> usize {
     use arrow_schema::DataType as T;
     match data_type {

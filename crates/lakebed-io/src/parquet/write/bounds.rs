@@ -1,6 +1,8 @@
-//! Bounds of texts and bytes: short, but so long that the rows of a page or of a column chunk can be told from others.
+//! Shortens bounds of strings and bytes, and keeps them long enough to distinguish the rows of a
+//! page or of a column chunk from others.
 //!
-//! Values that begin alike are told apart by what comes after their common beginning, so bounds keep that and a little more.
+//! Values with a common prefix differ in the bytes after it, so bounds keep the prefix and some
+//! bytes more.
 
 use lakebed_core::Result;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
@@ -13,23 +15,23 @@ use parquet::schema::types::ColumnDescriptor;
 
 use crate::at::At;
 
-/// So many bytes are kept beyond those that the least and the greatest value have in common.
+/// The number of bytes that are kept after the common prefix of the least and the greatest value.
 const KEPT_BYTES: usize = 64;
-/// So many are kept at most: long enough for addresses.
+/// The largest number of bytes that are kept. It is enough for URLs.
 pub(super) const MOST_BYTES: usize = 1024;
 
 /// A lower or an upper bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) bytes: Vec<u8>,
-    /// Whether it is the least or the greatest value itself.
+    /// Whether the bound is the least or the greatest value itself.
     pub(super) is_exact: bool,
 }
 
-/// What the values of a column are.
+/// The content of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// UTF-8, and so are their bounds.
+    /// Values in UTF-8, whose bounds are in UTF-8, too.
     Text,
     Bytes,
 }
@@ -41,19 +43,19 @@ impl Content {
     }
 }
 
-/// The bounds of values that lie within these.
+/// Returns bounds of values that lie between `least` and `most`.
 pub(super) fn bounds(least: &[u8], most: &[u8], content: Content) -> (Bound, Bound) {
     let length = kept(least, most);
     (below(least, length, content), above(most, length, content))
 }
 
-/// How many bytes bounds have at most.
+/// Returns the largest number of bytes that bounds may have.
 fn kept(least: &[u8], most: &[u8]) -> usize {
     let common = least.iter().zip(most).take_while(|(least, most)| least == most).count();
     (common + KEPT_BYTES).min(MOST_BYTES)
 }
 
-/// Nothing greater than the value.
+/// Returns a bound that is not greater than the value.
 fn below(value: &[u8], length: usize, content: Content) -> Bound {
     match beginning(value, length, content) {
         Some(short) => Bound { bytes: short.to_vec(), is_exact: false },
@@ -61,7 +63,7 @@ fn below(value: &[u8], length: usize, content: Content) -> Bound {
     }
 }
 
-/// Nothing less than the value: something short, if there is such a thing.
+/// Returns a bound that is not less than the value. The bound is short, if a short one exists.
 fn above(value: &[u8], length: usize, content: Content) -> Bound {
     match beginning(value, length, content).and_then(|short| next(short, content)) {
         Some(short) => Bound { bytes: short, is_exact: false },
@@ -69,7 +71,7 @@ fn above(value: &[u8], length: usize, content: Content) -> Bound {
     }
 }
 
-/// The beginning of a value that is longer than this.
+/// Returns the prefix of a value that is longer than `length`.
 fn beginning(value: &[u8], length: usize, content: Content) -> Option<&[u8]> {
     let short = value.get(..length).filter(|short| short.len() < value.len())?;
     match content {
@@ -78,7 +80,8 @@ fn beginning(value: &[u8], length: usize, content: Content) -> Option<&[u8]> {
     }
 }
 
-/// Something above all values that begin with this: its last byte or letter that has a next one of the same length is replaced by that.
+/// Returns a value above all values with this prefix. It replaces the last byte or character that
+/// has a successor of the same length by that successor.
 fn next(value: &[u8], content: Content) -> Option<Vec<u8>> {
     if content == Content::Bytes {
         let last = value.iter().rposition(|byte| *byte < u8::MAX)?;
@@ -92,7 +95,7 @@ fn next(value: &[u8], content: Content) -> Option<Vec<u8>> {
     text.char_indices().rev().find_map(next)
 }
 
-/// How the bounds of pages lie to each other.
+/// Whether the bounds of pages ascend or descend.
 #[derive(Debug)]
 pub(super) struct PageOrder<T> {
     is_ascending: bool,
@@ -106,7 +109,7 @@ impl<T: PartialOrd> PageOrder<T> {
         Self { is_ascending: true, is_descending: true, last: None }
     }
 
-    /// Takes in the bounds of the next page, as they are written.
+    /// Adds the bounds of the next page, as they are written.
     pub(super) fn push(&mut self, below: T, above: T) {
         if let Some(last) = &self.last {
             self.is_ascending &= last.0 <= below && last.1 <= above;
@@ -192,7 +195,7 @@ mod tests {
         let long = format!("{}é", "a".repeat(63));
         assert_eq!(below(&long), bound("a".repeat(63).as_bytes(), false));
         assert_eq!(of(&long), bound(format!("{}b", "a".repeat(62)).as_bytes(), false));
-        // DEL is the last letter of one byte, and no letter is between U+D7FF and U+E000.
+        // DEL is the last character of one byte, and no character is between U+D7FF and U+E000.
         assert_eq!(of(&format!("ab{}", "\u{7f}".repeat(100))), bound(b"ac", false));
         assert_eq!(of(&format!("b{}", "\u{d7ff}".repeat(40))), bound(b"c", false));
         let long = "\u{10ffff}".repeat(40);

@@ -1,8 +1,10 @@
-//! Which columns are better off without a dictionary.
+//! Decides which columns are better written without a dictionary.
 //!
-//! An encoder with a dictionary looks every value up, and gives up only when the dictionary has become too large. Where nearly all values
-//! differ, that is the dearest part of writing, and the file is no smaller for it. So some values are counted first: how many of them are
-//! repeated tells how many there are in all, as with birthdays. Read [`without_dictionary`].
+//! An encoder with a dictionary looks every value up, and gives the dictionary up only when it has
+//! become too large. Where nearly all values differ, this is the most expensive part of writing,
+//! and the file is not smaller for it. So some values are counted first. The number of repeated
+//! values gives an estimate of how many different values there are in all, as in the birthday
+//! problem. Read [`without_dictionary`].
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
@@ -11,38 +13,41 @@ use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
 use crate::parquet::LENGTH_BYTES;
 
-/// A larger dictionary is given up by the encoder.
+/// The encoder gives up a dictionary that is larger than this.
 const MOST_BYTES: f64 = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT as f64;
 
-/// The columns of which a dictionary makes the file no smaller, by a sample of `rows` rows. A row group has `group_rows` rows at most.
+/// Returns the columns for which a dictionary does not make the file smaller, judged from a sample
+/// of `rows` rows. A row group has `group_rows` rows at most.
 pub(super) fn without_dictionary(sample: &RecordBatch, rows: usize, group_rows: usize) -> Vec<Vec<String>> {
     let schema = sample.schema_ref();
     let columns = schema.fields().iter().zip(sample.columns());
     let is_useless = |array: &dyn Array| {
         let seen = Seen::of(array);
-        // More rows may follow those that are known.
+        // More rows may follow those of the sample.
         seen.is_some_and(|seen| !seen.is_dictionary_smaller(rows) && !seen.is_dictionary_smaller(group_rows.max(rows)))
     };
     columns.filter(|(_, array)| is_useless(array)).map(|(field, _)| vec![field.name().clone()]).collect()
 }
 
-/// What a sample tells of its column.
+/// The facts that a sample gives about its column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Seen {
-    /// How many rows it has.
+    /// The number of rows.
     rows: usize,
-    /// How many different values.
+    /// The number of different values in the sample.
     different: f64,
-    /// How many there seem to be in all; infinite if no two of the sample are equal.
+    /// An estimate of the different values in all. It is infinite if no two values of the sample
+    /// are equal.
     values: f64,
-    /// How many bytes one takes in the file, on average.
+    /// The average number of bytes that a value takes in the file.
     width: f64,
-    /// Which part of the rows has a value.
+    /// The share of the rows that have a value.
     share: f64,
 }
 
 impl Seen {
-    /// None for a column without values, and for types that are not told apart here.
+    /// Returns `None` for a column without values, and for types whose values are not compared
+    /// here.
     fn of(array: &dyn Array) -> Option<Self> {
         let (mut keys, mut bytes) = (Vec::with_capacity(array.len()), 0);
         let mut see = |value: &[u8], in_file: usize| {
@@ -78,7 +83,7 @@ impl Seen {
         Some(Self { rows: array.len(), different, values, width: bytes as f64 / valid, share: valid / array.len() as f64 })
     }
 
-    /// Whether so many rows take less space with a dictionary.
+    /// Returns whether this number of rows takes less space with a dictionary.
     fn is_dictionary_smaller(self, rows: usize) -> bool {
         let is_sample = rows > self.rows;
         let rows = rows as f64 * self.share;
@@ -93,7 +98,8 @@ impl Seen {
     }
 }
 
-/// Tells values apart, but for a few in many millions: that two of them look like one does no harm.
+/// Returns a key that differs for different values, except for a few in many millions. It does no
+/// harm if two values have the same key.
 fn key(value: &[u8]) -> u64 {
     let step = |key: u64, word: u64| {
         let mixed = (key ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -106,12 +112,12 @@ fn key(value: &[u8]) -> u64 {
     step(step(key, u64::from_le_bytes(last)), value.len() as u64)
 }
 
-/// How many different ones one meets when one of `values` is drawn so many times.
+/// Returns how many different values are expected when one of `values` is drawn this many times.
 fn met(values: f64, draws: f64) -> f64 {
     -values * (-draws / values).exp_m1()
 }
 
-/// The inverse: how many there are if `different` were met.
+/// The inverse of `met`: estimates how many values there are if `different` were drawn.
 fn how_many(different: f64, draws: f64) -> f64 {
     if different >= draws {
         return f64::INFINITY;
@@ -124,7 +130,8 @@ fn how_many(different: f64, draws: f64) -> f64 {
     high
 }
 
-/// How many bytes a value takes in Parquet; none for types that have no dictionary or are not numbers of one width.
+/// Returns how many bytes a value takes in Parquet. Returns `None` for types that have no
+/// dictionary or are not numbers of one width.
 fn width_in_file(data_type: &DataType) -> Option<usize> {
     Some(match data_type {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Date32 | DataType::Float32 => 4,
@@ -152,7 +159,7 @@ mod tests {
         without_dictionary(&sample, rows, group_rows).concat()
     }
 
-    /// So many numbers drawn at random from `values`, by splitmix64.
+    /// Draws numbers at random from `values`, by splitmix64.
     fn drawn(draws: u64, values: u64) -> Vec<i64> {
         let draw = |draw: u64| {
             let mut number = draw.wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,9 +1,11 @@
-//! Flat columns of numbers and texts whose rows come as keys into dictionaries, or gain nothing from one: what is most of a table, written
-//! in the shortest way.
+//! Writes flat columns of numbers and strings in a fast way. The rows of such a column are keys
+//! into dictionaries, or gain nothing from a dictionary. Most columns of a table are of this kind.
 //!
-//! Keys become those of the row group, so that a value is looked up once for each dictionary that it comes in, and not once for each row.
-//! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumnWriter::write`] first;
-//! `values` are what rows bring and dictionaries hold, `packed_keys` packs keys into a page.
+//! Keys of dictionaries become keys of the row group, so that a value is looked up once for each
+//! dictionary that contains it, and not once for each row. Other values become a page as they are.
+//! The output is the same as that of the encoder of all other columns. Read
+//! [`FlatColumnWriter::write`] first. `values` has the values of rows and dictionaries, and
+//! `packed_keys` packs keys into a page.
 
 mod packed_keys;
 mod values;
@@ -39,14 +41,14 @@ use crate::at::At;
 
 pub(super) use self::values::as_values;
 
-/// So many rows are written before it is looked at how large the page has become.
+/// The number of rows that are written before the size of the page is checked.
 const ROWS_AT_ONCE: usize = 4096;
-/// The header of a page has about so many at most.
+/// The largest size of a page header, about.
 const MOST_HEADER_BYTES: usize = 64;
 /// A key that has not been looked up.
 const UNKNOWN: u32 = u32::MAX;
 
-/// A column that can be written so.
+/// A column that can be written as a flat column.
 #[derive(Clone)]
 pub(super) struct FlatColumn {
     kind: Kind,
@@ -58,9 +60,9 @@ pub(super) struct FlatColumn {
 pub(super) struct FlatColumnWriter {
     flat: FlatColumn,
     codec: Option<Box<dyn Codec>>,
-    /// As long as rows are written as keys.
+    /// The keys, as long as rows are written as keys.
     keys: Option<Keys>,
-    /// The dictionary page, once there are no more keys.
+    /// The dictionary page, once rows are no longer written as keys.
     dictionary: Option<Bytes>,
     page: OpenPage,
     pages: Vec<Bytes>,
@@ -68,25 +70,25 @@ pub(super) struct FlatColumnWriter {
     column_index: ColumnIndexBuilder,
     offset_index: OffsetIndexBuilder,
     page_order: PageOrder<Extreme>,
-    /// Where pages are compressed.
+    /// The buffer in which pages are compressed.
     compressed: Vec<u8>,
 }
 
-/// The dictionary of the row group, and what the page has of it.
+/// The dictionary of the row group, and the part of it that the page uses.
 struct Keys {
     dictionary: Dictionary,
     known: Option<Known>,
     of_page: Vec<u32>,
-    /// By key, whether it is among them.
+    /// For each key, whether the page contains it.
     has: Vec<bool>,
 }
 
-/// Keys of a dictionary that rows come with, as far as they are known as keys of the row group.
+/// Keys of an input dictionary, mapped to keys of the row group as far as they are known.
 struct Known {
     dictionary: ArrayRef,
     values: Values,
     keys: Vec<u32>,
-    /// How many are.
+    /// The number of known keys.
     count: usize,
 }
 
@@ -95,12 +97,12 @@ struct OpenPage {
     rows: usize,
     nulls: usize,
     levels: LevelEncoder,
-    /// The values, where they are not keys.
+    /// The values, if they are not keys.
     bytes: Vec<u8>,
     extremes: Option<(Extreme, Extreme)>,
 }
 
-/// What is known of the pages so far.
+/// The facts that are known about the pages so far.
 #[derive(Default)]
 struct Totals {
     rows: u64,
@@ -109,18 +111,19 @@ struct Totals {
     text_bytes: usize,
     compressed_bytes: usize,
     uncompressed_bytes: usize,
-    /// How many data pages there are of each encoding.
+    /// The number of data pages of each encoding.
     pages: BTreeMap<Encoding, i32>,
 }
 
-/// A column of a row group, encoded.
+/// An encoded column of a row group.
 pub(crate) struct FlatChunk {
     pages: Vec<Bytes>,
     close: ColumnCloseResult,
 }
 
 impl FlatColumn {
-    /// A column whose values are of this type; None if it is not to be written so.
+    /// Returns a column with values of this type, or `None` if it cannot be written as a flat
+    /// column.
     pub(super) fn of(data_type: &ArrowType, descriptor: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Option<Self> {
         let path = descriptor.path();
         let is_flat = path.parts().len() == 1 && descriptor.max_rep_level() == 0 && descriptor.max_def_level() < 2;
@@ -130,7 +133,7 @@ impl FlatColumn {
         Some(Self { kind, descriptor: Arc::clone(descriptor), properties: Arc::clone(properties) })
     }
 
-    /// The column, if rows that come like these are written so.
+    /// Begins the column, if rows that come like these are written as a flat column.
     pub(super) fn begin(&self, rows: &ArrayRef) -> Result<Option<FlatColumnWriter>> {
         let has_dictionary = self.properties.dictionary_enabled(self.descriptor.path());
         if has_dictionary && rows.as_dictionary_opt::<Int32Type>().is_none() {
@@ -170,7 +173,7 @@ impl FlatColumn {
 }
 
 impl FlatColumnWriter {
-    /// Takes rows, as values or as keys into a dictionary of such.
+    /// Writes rows, which are values or keys into a dictionary of values.
     pub(super) fn write(&mut self, rows: &ArrayRef) -> Result<()> {
         if self.keys.is_none() {
             return self.write_values(rows);
@@ -178,7 +181,7 @@ impl FlatColumnWriter {
         if let Some(keys) = rows.as_dictionary_opt::<Int32Type>().filter(|keys| keys.values().null_count() == 0) {
             return self.write_keys(keys);
         }
-        // All may differ: the dictionary takes a few at a time, as long as it takes any.
+        // All values may differ, so the dictionary takes a few at a time, as long as it takes any.
         let rows = as_values(rows)?;
         let (values, mut start) = (Values::of(&rows)?, 0);
         while start < rows.len() && self.keys.is_some() {
@@ -189,7 +192,7 @@ impl FlatColumnWriter {
         self.write_values(&rows.slice(start, rows.len() - start))
     }
 
-    /// About how large it would be if it ended now.
+    /// Returns about how large the column would be if it ended now.
     pub(super) fn estimated_bytes(&self) -> usize {
         let keys = self
             .keys
@@ -198,7 +201,7 @@ impl FlatColumnWriter {
         self.totals.compressed_bytes + self.page.bytes.len() + keys
     }
 
-    /// How much memory it takes.
+    /// Returns how much memory the column takes.
     pub(super) fn memory_bytes(&self) -> usize {
         let keys = self
             .keys
@@ -242,7 +245,7 @@ impl FlatColumnWriter {
             column_index: Some(column_index.build().at("an index of pages")?),
             offset_index: Some(self.offset_index.build()),
         };
-        // Pages were counted as if they came first.
+        // The positions of pages were counted as if there were no dictionary page before them.
         let close = close.update_dictionary_location(dictionary.as_ref().map_or(0, Bytes::len)).at("a column")?;
         Ok(FlatChunk { pages: dictionary.into_iter().chain(self.pages).collect(), close })
     }
@@ -263,7 +266,7 @@ impl FlatColumnWriter {
                 self.end_page()?;
             }
         }
-        // A dictionary that became too large takes no more.
+        // A dictionary that became too large takes no more values.
         let limit = self.flat.most_dictionary_bytes();
         if self.keys.as_ref().is_some_and(|keys| keys.dictionary.bytes().len() >= limit) {
             self.end_page()?;
@@ -292,12 +295,12 @@ impl FlatColumnWriter {
         Ok(())
     }
 
-    /// How many rows the page may still take.
+    /// Returns how many rows the page may still take.
     fn room(&self) -> usize {
         self.flat.properties.data_page_row_count_limit().max(1).saturating_sub(self.page.rows)
     }
 
-    /// Notes which of the next rows are null; gives those back if there are any.
+    /// Records which of the next rows are null. Returns their nulls if there are any.
     fn put_levels(&mut self, nulls: Option<&NullBuffer>, start: usize, count: usize) -> Result<Option<NullBuffer>> {
         let page = &mut self.page;
         page.rows += count;
@@ -342,7 +345,8 @@ impl FlatColumnWriter {
         Ok(())
     }
 
-    /// The levels of the page and its keys or values; how many bytes its texts have.
+    /// Encodes the levels of the page and its keys or values. Also returns how many bytes its
+    /// strings have.
     fn encode_page(&mut self) -> (Vec<u8>, Encoding, usize) {
         let Self { flat, keys, page, .. } = self;
         let mut bytes = std::mem::take(&mut page.bytes);
@@ -366,7 +370,7 @@ impl FlatColumnWriter {
         (bytes, flat.properties.dictionary_data_page_encoding(), text_bytes)
     }
 
-    /// Notes what the page holds.
+    /// Records the content of the page.
     fn index_page(&mut self, text_bytes: usize) {
         let (page, totals, kind) = (&mut self.page, &mut self.totals, self.flat.kind);
         let nulls = page.nulls as i64;
@@ -374,7 +378,8 @@ impl FlatColumnWriter {
             None => self.column_index.append(true, Vec::new(), Vec::new(), nulls),
             Some(extremes) => {
                 let (below, above) = page_bounds(kind, &extremes);
-                // Bounds of texts may be cut, and lie to each other in another way than the texts.
+                // Bounds of strings may be shortened, and may then be ordered in another way than
+                // the strings.
                 let known = match kind {
                     Kind::Text => (Extreme::Text(below.clone()), Extreme::Text(above.clone())),
                     _ => extremes.clone(),
@@ -393,7 +398,7 @@ impl FlatColumnWriter {
         totals.nulls += page.nulls as u64;
     }
 
-    /// Ends the dictionary; rows to come are written as values.
+    /// Ends the dictionary. Later rows are written as values.
     fn end_keys(&mut self) -> Result<()> {
         let Some(Keys { dictionary, .. }) = self.keys.take() else { return Ok(()) };
         let (num_values, encoding) = (dictionary.len() as u32, self.flat.properties.dictionary_page_encoding());
@@ -402,7 +407,7 @@ impl FlatColumnWriter {
         Ok(())
     }
 
-    /// A page of these bytes with its header, compressed.
+    /// Compresses these bytes and returns them as a page with its header.
     fn seal(&mut self, bytes: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<Bytes> {
         let mut compressed = std::mem::take(&mut self.compressed);
         match &mut self.codec {
@@ -413,7 +418,7 @@ impl FlatColumnWriter {
         let mut written = TrackedWrite::new(Vec::with_capacity(compressed.len() + MOST_HEADER_BYTES));
         let page = CompressedPage::new(page(compressed.clone()), bytes.len());
         let sizes = SerializedPageWriter::new(&mut written).write_page(page).at("a page")?;
-        // Nobody else has them any more, so that this is the same memory.
+        // No other owner of this memory is left, so it is used again.
         compressed.clear();
         self.compressed = compressed.into();
         self.totals.compressed_bytes += sizes.compressed_size;
@@ -423,12 +428,13 @@ impl FlatColumnWriter {
 }
 
 impl Keys {
-    /// How many bits a key takes.
+    /// Returns how many bits a key takes.
     fn bits(&self) -> u8 {
         num_required_bits(self.dictionary.len().saturating_sub(1) as u64)
     }
 
-    /// Looks up the keys that rows have. What is in their dictionary and no row has does not get into the file.
+    /// Looks up the keys that rows have. Values of a dictionary that no row has are not written to
+    /// the file.
     fn know(&mut self, rows: &DictionaryArray<Int32Type>) -> Result<()> {
         let from = rows.values();
         let known = match self.known.take().filter(|known| Arc::ptr_eq(&known.dictionary, from)) {
@@ -456,7 +462,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Adds rows to the page whose keys are known.
+    /// Adds rows whose keys are known to the page.
     fn put(&mut self, keys: &[i32], nulls: Option<&NullBuffer>) -> Result<()> {
         let known = self.known.as_ref().ok_or_else(|| Error::internal("keys of no dictionary"))?;
         let mut take = |key: i32| {
@@ -473,12 +479,12 @@ impl Keys {
 }
 
 impl FlatChunk {
-    /// What is known of it.
+    /// Returns the metadata of the column.
     pub(crate) fn result(&self) -> &ColumnCloseResult {
         &self.close
     }
 
-    /// Puts it behind the columns before it.
+    /// Appends the column after the columns before it.
     pub(crate) fn append_to_row_group<W: io::Write + Send>(
         self,
         group: &mut SerializedRowGroupWriter<'_, W>,
@@ -511,7 +517,7 @@ impl ChunkReader for Pages {
     }
 }
 
-/// The rest of them.
+/// The bytes that have not been read yet.
 struct Unread(VecDeque<Bytes>);
 
 impl Read for Unread {
@@ -526,7 +532,8 @@ impl Read for Unread {
     }
 }
 
-/// Values as keys, of which each row has its own. What stands where something is null is never looked up.
+/// Returns values as keys, where each row has its own key. The value of a null row is never looked
+/// up.
 fn keys_of(rows: &ArrayRef) -> Result<DictionaryArray<Int32Type>> {
     let keys = PrimitiveArray::new((0..rows.len() as i32).collect(), rows.logical_nulls());
     Ok(DictionaryArray::try_new(keys, make_array(rows.to_data().into_builder().nulls(None).build()?))?)

@@ -1,5 +1,6 @@
-//! Bounds that other readers would misunderstand. To Spark, NaN is above all numbers; Parquet's bounds leave it out, and Spark skips by them.
-//! So chunks with NaN have none.
+//! Removes bounds that other readers would misunderstand. In Spark, NaN is greater than all
+//! numbers. Parquet's bounds ignore NaN, and Spark skips by these bounds. So chunks with NaN have
+//! no bounds.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
@@ -9,7 +10,7 @@ use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::basic::Type;
 use parquet::file::statistics::Statistics;
 
-/// Whether there is a NaN somewhere in these values. What stands where something is null counts too.
+/// Returns whether these values contain a NaN. A value at the position of a null counts, too.
 pub(super) fn has_nan(array: &ArrayRef) -> bool {
     match array.data_type() {
         DataType::Float32 => array.as_primitive::<Float32Type>().values().iter().any(|value| value.is_nan()),
@@ -21,7 +22,7 @@ pub(super) fn has_nan(array: &ArrayRef) -> bool {
     }
 }
 
-/// Leaves out the bounds of a chunk of floating point numbers; how many are null stays.
+/// Removes the bounds of a chunk of floating point numbers, and keeps its null count.
 pub(super) fn without_bounds(chunk: &mut ArrowColumnChunk) -> parquet::errors::Result<()> {
     let close = chunk.close_mut();
     let nulls = close.metadata.statistics().and_then(Statistics::null_count_opt);

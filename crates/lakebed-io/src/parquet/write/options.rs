@@ -1,4 +1,4 @@
-//! How a Parquet file is to be written.
+//! Options for writing a Parquet file.
 
 use arrow_array::RecordBatch;
 use lakebed_core::Result;
@@ -18,36 +18,37 @@ use crate::parquet::complete_stats::LAKEBED;
 pub struct WriteOptions {
     /// How pages are compressed.
     pub codec: Codec,
-    /// The rows of a row group, at most.
+    /// The largest number of rows in a row group.
     pub row_group_rows: usize,
-    /// The bytes of a row group, about.
+    /// The approximate size of a row group in bytes.
     pub row_group_bytes: usize,
-    /// Columns with Bloom filters, by the names that lead to them.
+    /// Columns with Bloom filters, as paths of field names.
     pub bloom_columns: Vec<Vec<String>>,
-    /// Columns without a dictionary, by the names that lead to them.
+    /// Columns without a dictionary, as paths of field names.
     pub plain_columns: Vec<Vec<String>>,
-    /// Data pages of the second version.
+    /// Whether data pages have the second version of the format.
     pub second_pages: bool,
 }
 
 /// How pages are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Codec {
-    /// Not at all.
+    /// No compression.
     Uncompressed,
-    /// Fast.
+    /// Fast compression.
     #[default]
     Snappy,
-    /// Small; the level is from 1 to 22.
+    /// Small files; the level is from 1 to 22.
     Zstd(i32),
-    /// Small and slow.
+    /// Small files, slowly.
     Gzip,
-    /// Fast.
+    /// Fast compression.
     Lz4,
 }
 
 impl Codec {
-    /// The codec of this name, as properties spell it in any case: `zstd` or `zstd(3)`.
+    /// Returns the codec with this name, spelled as in properties and in any case: `zstd` or
+    /// `zstd(3)`.
     pub fn parse(name: &str) -> Option<Self> {
         let lower = name.trim().to_ascii_lowercase();
         Some(match lower.as_str() {
@@ -63,7 +64,7 @@ impl Codec {
         })
     }
 
-    /// The name by which [`Self::parse`] finds it.
+    /// Returns the name by which [`Self::parse`] finds the codec.
     pub fn name(self) -> String {
         match self {
             Self::Uncompressed => "none".to_owned(),
@@ -74,7 +75,7 @@ impl Codec {
         }
     }
 
-    /// What stands before `.parquet` in the name of a file.
+    /// Returns the part of a file name before `.parquet`.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Uncompressed => "",
@@ -110,7 +111,8 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// The same for rows of which these are a sample: columns that gain nothing from a dictionary get none.
+    /// Returns these options for rows of which `sample` is a sample. Columns that gain nothing from
+    /// a dictionary get none.
     pub fn suited_to(mut self, sample: &RecordBatch, rows: usize) -> Self {
         self.plain_columns = without_dictionary(sample, rows, self.row_group_rows);
         self
@@ -122,7 +124,7 @@ impl WriteOptions {
             .set_compression(self.codec.compression()?)
             .set_writer_version(version)
             .set_max_row_group_row_count(Some(self.row_group_rows))
-            // They are shortened when the chunk ends.
+            // The bounds are shortened when the chunk ends.
             .set_statistics_truncate_length(Some(bounds::MOST_BYTES))
             .set_column_index_truncate_length(Some(bounds::MOST_BYTES))
             .set_created_by(format!("{LAKEBED}{}", env!("CARGO_PKG_VERSION")))

@@ -1,11 +1,12 @@
-//! Keys as pages hold them: as runs of equal ones, and packed into as few bits as the greatest of them takes, in groups of eight.
+//! Encodes keys for pages: as runs of equal keys, and in groups of eight, packed into as few bits
+//! as the greatest key needs.
 
-/// How many keys make a group; a run has at least as many.
+/// The number of keys in a group. A run has at least this many.
 const GROUP: usize = 8;
-/// As many groups follow one header as one byte can tell.
+/// The largest number of groups whose count fits into a header of one byte.
 const MOST_GROUPS: usize = 63;
 
-/// Adds keys of so many bits each, 32 at most.
+/// Appends keys with this many bits each, 32 at most.
 pub(super) fn put_keys(keys: &[u32], bits: u8, page: &mut Vec<u8>) {
     let (mut packed, mut at) = (0, 0);
     while let Some(group) = keys.get(at..at + GROUP) {
@@ -37,13 +38,13 @@ fn put_run(key: u32, count: usize, bits: u8, page: &mut Vec<u8>) {
     page.extend_from_slice(&key.to_le_bytes()[..usize::from(bits).div_ceil(8)]);
 }
 
-/// The last group may have fewer keys than others.
+/// Packs keys. The last group may have fewer keys than the others.
 fn pack(keys: &[u32], bits: u8, page: &mut Vec<u8>) {
     for keys in keys.chunks(MOST_GROUPS * GROUP) {
         let groups = keys.len().div_ceil(GROUP);
         page.push((groups << 1) as u8 | 1);
         let end = page.len() + groups * usize::from(bits);
-        // Bits that do not fill a word yet.
+        // The bits that do not fill a word yet.
         let (mut word, mut filled) = (0_u64, 0);
         for key in keys {
             word |= u64::from(*key) << filled;
@@ -87,7 +88,7 @@ mod tests {
         assert_eq!(put(&[5], 3), [2, 5]);
         assert_eq!(put(&[0; 100], 0), [200, 1]);
         assert_eq!(put(&[300; 10], 9), [20, 44, 1]);
-        // Eight of a group, and those that follow.
+        // Eight keys of a group, and the keys that follow.
         let keys = [[0, 1].repeat(4), vec![2; 9], vec![1, 0]].concat();
         assert_eq!(put(&keys, 2), [3, 0b0100_0100, 0b0100_0100, 18, 2, 3, 0b0001, 0]);
     }

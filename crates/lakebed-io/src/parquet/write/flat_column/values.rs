@@ -1,4 +1,4 @@
-//! The values of a flat column: numbers or texts, as rows bring them, as a dictionary has them, and as bounds.
+//! The values of a flat column. They are numbers or strings, in rows, in a dictionary or as bounds.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,13 +29,13 @@ pub(super) enum Kind {
     Text,
 }
 
-/// Values as they come.
+/// Values in the form in which they arrive.
 pub(super) enum Values {
     Numbers(Vec<i64>),
     Texts(StringViewArray),
 }
 
-/// Rows: each with a value of its own, or with the key of one.
+/// Rows, each with a value of its own or with the key of a value.
 pub(super) struct FlatRows {
     values: Values,
     keys: Option<ScalarBuffer<i32>>,
@@ -45,10 +45,10 @@ pub(super) struct FlatRows {
 /// Different values, each with the key by which rows name it.
 pub(super) struct Dictionary {
     kind: Kind,
-    /// As `PLAIN` has them.
+    /// The values in `PLAIN` encoding.
     bytes: Vec<u8>,
     numbers: Vec<i64>,
-    /// Where each text is.
+    /// The position of each string.
     texts: Vec<Range<usize>>,
     number_keys: HashMap<i64, u32, RandomState>,
     text_keys: HashMap<Box<[u8]>, u32, RandomState>,
@@ -62,7 +62,7 @@ pub(super) enum Extreme {
 }
 
 impl Kind {
-    /// None for columns of other kinds.
+    /// Returns `None` for columns of other kinds.
     pub(super) fn of(data_type: &ArrowType, column: PhysicalType) -> Option<Self> {
         use ArrowType as T;
         Some(match (column, data_type) {
@@ -73,7 +73,7 @@ impl Kind {
         })
     }
 
-    /// A number as `PLAIN` has it.
+    /// Appends a number in `PLAIN` encoding.
     fn put(self, number: i64, bytes: &mut Vec<u8>) {
         let width = if self == Self::Int32 { size_of::<i32>() } else { size_of::<i64>() };
         bytes.extend_from_slice(&number.to_le_bytes()[..width]);
@@ -81,7 +81,8 @@ impl Kind {
 }
 
 impl Values {
-    /// Of a type that some [`Kind`] has. What stands where something is null means nothing.
+    /// Reads values of a type that a [`Kind`] has. The value at the position of a null has no
+    /// meaning.
     pub(super) fn of(array: &ArrayRef) -> Result<Self> {
         fn numbers<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> Values {
             Values::Numbers(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
@@ -100,12 +101,14 @@ impl Values {
         })
     }
 
-    /// How many of these take no more than so many bytes, about; at least one.
+    /// Returns how many of these values take about at most this many bytes. The result is at least
+    /// one.
     pub(super) fn fitting(&self, indices: impl ExactSizeIterator<Item = usize>, bytes: usize) -> usize {
         let (all, mut left) = (indices.len(), bytes);
         let Self::Texts(texts) = self else { return all };
         for (count, index) in indices.enumerate() {
-            // The length of a text is in the low half of its view. Of what is null, the key means nothing.
+            // The length of a string is in the low half of its view. The key of a null row has no
+            // meaning.
             let length = texts.views().get(index).map_or(0, |view| *view as u32 as usize + LENGTH_BYTES);
             match left.checked_sub(length) {
                 Some(rest) => left = rest,
@@ -115,7 +118,8 @@ impl Values {
         all
     }
 
-    /// Adds these to a page as `PLAIN` has them, and tells the least and the greatest of them.
+    /// Appends these values to a page in `PLAIN` encoding. Returns the least and the greatest of
+    /// them.
     fn write(&self, kind: Kind, indices: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
         match self {
             Self::Numbers(numbers) => {
@@ -152,9 +156,9 @@ impl Values {
 }
 
 impl FlatRows {
-    /// Of values, or keys into such.
+    /// Reads values, or keys into values.
     pub(super) fn of(rows: &ArrayRef) -> Result<Self> {
-        // Where there are more values than rows, most are not needed.
+        // If there are more values than rows, most values are not needed.
         let is_handy =
             |keyed: &&DictionaryArray<Int32Type>| keyed.values().null_count() == 0 && keyed.values().len() <= keyed.len();
         if let Some(keyed) = rows.as_dictionary_opt::<Int32Type>().filter(is_handy) {
@@ -177,7 +181,8 @@ impl FlatRows {
         self.nulls.as_ref()
     }
 
-    /// How many of these take no more than so many bytes, about; at least one.
+    /// Returns how many of these rows take about at most this many bytes. The result is at least
+    /// one.
     pub(super) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
         match &self.keys {
             Some(keys) => self.values.fitting(rows.map(|row| keys[row] as usize), bytes),
@@ -185,7 +190,8 @@ impl FlatRows {
         }
     }
 
-    /// Adds these, of which none is null, to a page as `PLAIN` has them, and tells the least and the greatest of them.
+    /// Appends these rows, of which none is null, to a page in `PLAIN` encoding. Returns the least
+    /// and the greatest value.
     pub(super) fn write(&self, kind: Kind, rows: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
         match &self.keys {
             Some(keys) => self.values.write(kind, rows.map(|row| keys[row] as usize), page),
@@ -194,7 +200,7 @@ impl FlatRows {
     }
 }
 
-/// Rows as values, whatever way they come.
+/// Returns rows as values, whether they arrive as values or as keys.
 pub(in crate::parquet::write) fn as_values(rows: &ArrayRef) -> Result<ArrayRef> {
     match rows.data_type() {
         ArrowType::Dictionary(_, values) => Ok(cast(rows, values)?),
@@ -212,18 +218,19 @@ impl Dictionary {
         self.numbers.len() + self.texts.len()
     }
 
-    /// As they are in the file.
+    /// Returns the values as they are in the file.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How much memory they take.
+    /// Returns how much memory the values take.
     pub(super) fn memory_bytes(&self) -> usize {
-        // Once in their order and once to be found.
+        // The values are in memory once in their order and once in the lookup table.
         self.bytes.capacity() + 2 * (self.bytes.len() + size_of::<(i64, u32)>() * self.len())
     }
 
-    /// The key of a value, which gets one if it is new. None of a value of another kind.
+    /// Returns the key of a value. A new value gets a new key. Returns `None` for a value of
+    /// another kind.
     pub(super) fn key(&mut self, of: &Values, index: usize) -> Option<u32> {
         let next = self.len() as u32;
         match of {
@@ -252,7 +259,7 @@ impl Dictionary {
         Some(next)
     }
 
-    /// How many bytes the texts of these keys have; 0 for numbers.
+    /// Returns how many bytes the strings of these keys have; 0 for numbers.
     pub(super) fn text_bytes(&self, keys: &[u32]) -> usize {
         match self.kind {
             Kind::Text => keys.iter().map(|key| self.texts[*key as usize].len()).sum(),
@@ -260,7 +267,7 @@ impl Dictionary {
         }
     }
 
-    /// The least and the greatest of the marked values.
+    /// Returns the least and the greatest of the marked values.
     pub(super) fn extremes(&self, marks: &[bool]) -> Option<(Extreme, Extreme)> {
         fn among<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Option<(T, T)> {
             values.clone().min().zip(values.max())
@@ -278,7 +285,7 @@ impl Dictionary {
     }
 }
 
-/// What the values of both are within.
+/// Returns the bounds that contain the values of both.
 pub(super) fn union(one: Option<(Extreme, Extreme)>, other: Option<(Extreme, Extreme)>) -> Option<(Extreme, Extreme)> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
@@ -286,7 +293,7 @@ pub(super) fn union(one: Option<(Extreme, Extreme)>, other: Option<(Extreme, Ext
     }
 }
 
-/// A lower and an upper bound as an index of pages has them.
+/// Returns a lower and an upper bound in the form of a page index.
 pub(super) fn page_bounds(kind: Kind, (least, most): &(Extreme, Extreme)) -> (Vec<u8>, Vec<u8>) {
     if let (Extreme::Text(least), Extreme::Text(most)) = (least, most) {
         let (below, above) = bounds(least, most, Content::Text);
@@ -302,7 +309,8 @@ pub(super) fn page_bounds(kind: Kind, (least, most): &(Extreme, Extreme)) -> (Ve
     (bytes(least), bytes(most))
 }
 
-/// Statistics of rows within these. `is_signed` says whether readers of old understand them.
+/// Returns statistics of rows within these bounds. `is_signed` says whether old readers understand
+/// them.
 pub(super) fn statistics(kind: Kind, extremes: Option<(Extreme, Extreme)>, nulls: u64, is_signed: bool) -> Statistics {
     let (least, most) = extremes.unzip();
     let number = |extreme: &Option<Extreme>| match extreme {
