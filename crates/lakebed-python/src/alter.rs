@@ -1,4 +1,4 @@
-//! Changing what a table is.
+//! Changes the clustering columns of a table.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Arrow across the border: the C stream and C schema interfaces in PyCapsules.
+//! Exports Arrow data to Python through the C stream and C schema interfaces in PyCapsules.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::error::to_py;
 use crate::owned::Owned;
 use crate::runtime::{enter, runtime};
 
-/// What a stream is called in messages.
+/// The name of a stream in messages.
 const READER: &str = "this reader of record batches";
 
 /// A stream of Arrow record batches, which can be taken once, by the process that opened it.
@@ -30,7 +30,7 @@ pub struct ArrowStream {
 }
 
 impl ArrowStream {
-    /// Of a stream that has not been read from.
+    /// Wraps a stream that has not been read from.
     pub fn new(stream: RecordBatchStream) -> Self {
         let stream = exportable(stream);
         Self { schema: stream.schema(), stream: Owned::new(std::sync::Mutex::new(Some(stream))) }
@@ -45,24 +45,25 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
-    /// The schema, as an `arrow_schema` capsule.
+    /// Returns the schema, as an `arrow_schema` capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.schema)
     }
 
-    /// The batches, as an `arrow_array_stream` capsule.
+    /// Returns the batches, as an `arrow_array_stream` capsule.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The Arrow PyCapsule interface lets a producer ignore the wish; a consumer casts by itself.
+        // The Arrow PyCapsule interface lets a producer ignore the requested schema. A consumer
+        // casts by itself.
         drop(requested_schema);
         stream_capsule(py, Box::new(BlockingReader { schema: self.schema.clone(), stream: Owned::new(self.take()?) }))
     }
 
-    /// The next batch as a stream of one, or None at the end.
+    /// Returns the next batch as a stream of one batch, or None at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Self>> {
         let mut stream = self.take()?;
         let (batch, stream) = enter(py, async move {
@@ -75,7 +76,7 @@ impl ArrowStream {
         Ok(batch.map(|batch| Self::new(RecordBatchStream::from_batches(self.schema.clone(), vec![batch]))))
     }
 
-    /// All batches, read now: errors keep their class and Ctrl-C works.
+    /// Reads all batches now, so that errors keep their class and Ctrl-C works.
     fn collect(&self, py: Python<'_>) -> PyResult<Self> {
         let mut stream = self.take()?;
         let batches = enter(py, async move {
@@ -89,7 +90,8 @@ impl ArrowStream {
     }
 }
 
-/// The stream in types that Python's Arrow libraries have: intervals of months become numbers of months.
+/// Returns the stream with types that Python's Arrow libraries have. Intervals of months become
+/// numbers of months.
 fn exportable(stream: RecordBatchStream) -> RecordBatchStream {
     let schema = exportable_schema(&stream.schema());
     if schema == stream.schema() {
@@ -130,7 +132,7 @@ fn exportable_field(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// A schema in a capsule.
+/// Returns a schema in a capsule.
 pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
     let ffi = FFI_ArrowSchema::try_from(exportable_schema(schema).as_ref()).map_err(arrow_error)?;
     PyCapsule::new_with_value(py, ffi, c"arrow_schema")
@@ -144,7 +146,8 @@ fn arrow_error(error: ArrowError) -> PyErr {
     to_py(error.into())
 }
 
-/// Waits for each batch on the caller's thread, which holds no interpreter. No panic passes into the consumer.
+/// Waits for each batch on the caller's thread, which does not hold the interpreter. Panics are not
+/// passed on to the consumer.
 struct BlockingReader {
     schema: SchemaRef,
     stream: Owned<RecordBatchStream>,
@@ -154,7 +157,7 @@ impl Iterator for BlockingReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // In a forked child nobody makes the batches.
+        // In a forked child, no thread makes the batches.
         let next = || self.stream.get_mut(READER).and_then(|stream| Ok(runtime()?.block_on(stream.next())));
         let outcome = catch_unwind(AssertUnwindSafe(next));
         match outcome {

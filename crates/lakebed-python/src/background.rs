@@ -1,11 +1,11 @@
-//! What goes on after a commit, off its path.
+//! Runs auto compaction after a commit in the background.
 
 use lakebed::Snapshot;
 use pyo3::prelude::*;
 
 use crate::runtime::{all_done, enter, later};
 
-/// Begins what is to follow the commit that made a version, off its path.
+/// Starts the auto compaction that follows the commit of a version, without delaying the caller.
 pub fn after_commit(table: &lakebed::Table, snapshot: Option<&Snapshot>) {
     let Some(snapshot) = snapshot.filter(|snapshot| snapshot.properties().auto_compact.is_some()).cloned() else { return };
     let (table, url) = (table.clone(), snapshot.url().to_owned());
@@ -20,7 +20,7 @@ pub fn after_commit(table: &lakebed::Table, snapshot: Option<&Snapshot>) {
     }
 }
 
-/// Waits for what goes on after commits.
+/// Waits for the background work after commits.
 #[pyfunction]
 pub fn finish_background(py: Python<'_>) -> PyResult<()> {
     enter(py, all_done())

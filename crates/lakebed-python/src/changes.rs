@@ -1,5 +1,5 @@
-//! What tells of changes: `_lakebed.Follow`, the way of a stream through a table with offsets as JSON text and tasks as bytes, and
-//! `_lakebed.Changes`, its change data feed.
+//! Reads changes. `_lakebed.Follow` is a stream over a table, with offsets as JSON strings and
+//! tasks as bytes. `_lakebed.Changes` is the table's change data feed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,13 +50,13 @@ impl Follow {
         self.stream.look().delta_schema().to_json()
     }
 
-    /// The version of the table when the stream was opened.
+    /// Returns the version of the table when the stream was opened.
     #[getter]
     fn version(&self) -> u64 {
         self.stream.look().version()
     }
 
-    /// Files and bytes of a batch, as the options say.
+    /// Returns the limits of files and bytes of a batch, from the options.
     fn limits(&self) -> (Option<u64>, Option<u64>) {
         let limits = self.stream.look().limits();
         (limits.max_files, limits.max_bytes)
@@ -105,18 +105,19 @@ impl Follow {
     }
 }
 
-/// The change data feed of some versions for Python. Like a table it belongs to the process that opened it.
+/// The change data feed of some versions for Python. Like a table, it belongs to the process that
+/// opened it.
 #[pyclass(module = "lakebed._lakebed", frozen)]
 pub struct Changes {
     place: Arc<Place>,
     versions: (u64, u64),
-    /// As it was asked for.
+    /// The feed as it was requested.
     asked: Owned<lakebed::changes::Changes>,
     opened: Remade<lakebed::changes::Changes>,
 }
 
 impl Changes {
-    /// The feed, opened anew in a forked child.
+    /// Returns the feed, opened again in a forked child.
     fn feed(&self, py: Python<'_>) -> PyResult<lakebed::changes::Changes> {
         if let Some(changes) = self.opened.get() {
             return Ok(changes);
@@ -130,7 +131,7 @@ impl Changes {
 
 #[pymethods]
 impl Changes {
-    /// The first version and the last one.
+    /// Returns the first version and the last one.
     #[getter]
     fn versions(&self) -> (u64, u64) {
         self.versions
@@ -176,7 +177,7 @@ impl PlannedChanges {
 
 #[pymethods]
 impl Table {
-    /// The feed from one bound to another.
+    /// Returns the feed from one bound to another.
     fn changes(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changes> {
         let options = Options::of(options);
         let (start, end) = (bound(&options, "start")?.unwrap_or(ChangeBound::Version(0)), bound(&options, "end")?);
@@ -195,7 +196,7 @@ impl Table {
     }
 }
 
-/// Where changes begin or end: a version or, in milliseconds, a time.
+/// Reads where changes begin or end: a version, or a time in milliseconds.
 fn bound(options: &Options<'_, '_>, which: &str) -> PyResult<Option<ChangeBound>> {
     let version: Option<i64> = options.get(&format!("{which}_version"))?;
     let timestamp: Option<i64> = options.get(&format!("{which}_ms"))?;

@@ -1,4 +1,4 @@
-//! What changes rows: deleting, updating, merging.
+//! Changes rows: delete, update and merge.
 
 use lakebed::dml::ChangeOutcome;
 use lakebed::dml::merge::{Action, Clause, Merge, MergeKey, MergeSource as Source, When};
@@ -17,7 +17,7 @@ use crate::scan::explained;
 use crate::table::Table;
 use crate::write::{on_lossy as on_lossy_of, word};
 
-/// The table afterwards, whether anything was committed, and what was done.
+/// The new table, whether the operation committed, and its metrics.
 type Changed<'py> = (Table, bool, Bound<'py, PyAny>);
 
 #[pymethods]
@@ -91,14 +91,15 @@ impl MergeSource {
         enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source: Owned::new(source) })
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     #[getter]
     fn rows(&self) -> u64 {
         self.source.look().rows()
     }
 }
 
-/// Kind, condition, and what becomes of the rows: all columns, some, or that they are deleted.
+/// The kind and condition of a clause, and its effect on the rows: set all columns, set some
+/// columns, or delete.
 type GivenClause = (String, Option<String>, String, Option<Vec<(String, String)>>);
 
 impl Table {
@@ -116,7 +117,7 @@ impl Table {
         for given in options.get::<Vec<GivenClause>>("clauses")?.unwrap_or_default() {
             merge = merge.when(clause(given).map_err(to_py)?);
         }
-        // Counts when the source is read.
+        // The setting takes effect when the source is read.
         on_lossy_of(text("on_lossy")?.as_deref()).map_err(to_py)?;
         Ok(merge.options(options.rest()?))
     }

@@ -1,18 +1,19 @@
-//! Who is inside the interpreter on a thread of ours, and until when anybody may go in.
+//! Counts the threads of lakebed that are inside the Python interpreter, and stops new ones from
+//! entering.
 //!
-//! Once the interpreter has begun to end, whoever needs it takes the whole process down. So before that the doors are closed, and who is
-//! inside is waited for.
+//! Once the interpreter has begun to end, a thread that needs it ends the whole process. So the
+//! doors are closed before that, and the threads inside are waited for.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// One process's.
+/// The doors of one process.
 #[derive(Debug, Default)]
 pub struct Doors {
     inside: AtomicUsize,
     are_closed: AtomicBool,
 }
 
-/// May need the interpreter, which waits for it before it ends.
+/// A thread that may need the interpreter. The interpreter waits for it before it ends.
 pub struct Inside<'d>(&'d Doors);
 
 impl Drop for Inside<'_> {
@@ -22,15 +23,16 @@ impl Drop for Inside<'_> {
 }
 
 impl Doors {
-    /// None once the doors are closed, but for those who may go in all the same.
+    /// Returns `None` once the doors are closed, except if `even_if_closed` is set.
     pub fn go_in(&self, even_if_closed: bool) -> Option<Inside<'_>> {
-        // First in, then a look at the doors: whoever closes them sees those inside.
+        // The thread is counted before it checks the doors, so that the thread that closes them
+        // sees it.
         self.inside.fetch_add(1, Ordering::SeqCst);
         let inside = Inside(self);
         (even_if_closed || !self.are_closed()).then_some(inside)
     }
 
-    /// Lets nobody in any more.
+    /// Stops threads from entering.
     pub fn close(&self) {
         self.are_closed.store(true, Ordering::SeqCst);
     }
@@ -39,7 +41,7 @@ impl Doors {
         self.are_closed.load(Ordering::SeqCst)
     }
 
-    /// Whether nobody is inside.
+    /// Returns whether no thread is inside.
     pub fn is_nobody_inside(&self) -> bool {
         self.inside.load(Ordering::SeqCst) == 0
     }

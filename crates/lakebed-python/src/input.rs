@@ -1,7 +1,8 @@
-//! Arrow that comes in: batches and schemas in PyCapsules.
+//! Reads Arrow input: batches and schemas in PyCapsules.
 //!
-//! `schema` reads schemas, `shape` compares an array with its schema before anything reads it, `import` makes a batch of it, `stream` reads streams, `items` reads
-//! Python iterators, and `of_python` guards objects that may need the interpreter. Read [`stream_of`] first.
+//! `schema` reads schemas, `shape` compares an array with its schema before it is read, `import`
+//! makes a batch of an array, `stream` reads streams, `items` reads Python iterators, and
+//! `of_python` guards objects that may need the interpreter. Read [`stream_of`] first.
 
 mod import;
 mod items;
@@ -25,20 +26,21 @@ pub use self::schema::schema_of;
 use self::stream::InputStream;
 use crate::error::to_py;
 
-/// Batches that are read before they are wanted.
+/// The number of batches that are read in advance.
 const AHEAD: usize = 2;
 
-/// What the reading thread says: a batch, the end, or an error.
+/// A message of the reading thread: a batch, the end, or an error.
 type Said = Result<Option<RecordBatch>>;
 
-/// Where batches come from.
+/// The source of batches.
 enum Input {
     Stream(InputStream),
     Items(Items),
 }
 
-/// The batches of an object with `__arrow_c_stream__`, or else of an iterator (see [`Items`]). They are read on a thread of its own: what stands
-/// behind it may wait, or need the interpreter.
+/// Returns the batches of an object with `__arrow_c_stream__`, or else of an iterator (see
+/// [`Items`]). They are read on a separate thread, because the source may wait or need the
+/// interpreter.
 pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordBatchStream> {
     let (input, alike) = match data.hasattr("__arrow_c_stream__")? {
         true => {
@@ -58,7 +60,7 @@ pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordB
         loop {
             let said = input.with(|input| kept_in(|| input.next(&alike)));
             let is_last = !matches!(said, Ok(Some(_)));
-            // If the write failed nobody listens.
+            // The receiver is closed if the write failed.
             if sender.blocking_send(said).is_err() || is_last {
                 return;
             }
@@ -76,7 +78,7 @@ pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordB
 }
 
 impl Input {
-    /// The next batch, under the schema of all of them.
+    /// Returns the next batch, with the schema of all batches.
     fn next(&mut self, alike: &Alike) -> Result<Option<RecordBatch>> {
         let next = match self {
             Self::Stream(stream) => stream.next()?,

@@ -1,4 +1,4 @@
-//! What lakebed has to say goes to Python's `logging`, under the logger `lakebed` and its children.
+//! Sends lakebed's log events to Python's `logging`, under the logger `lakebed` and its children.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 /// Sends this process's events to Python. A second call, or another subscriber in the process, changes nothing.
 pub fn install() {
     let subscriber = tracing_subscriber::registry().with(ToPython);
-    // An embedding program may have its own subscriber: then its wish stands.
+    // An embedding program may have its own subscriber, which is then kept.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
@@ -36,7 +36,7 @@ impl<S: Subscriber> Layer<S> for ToPython {
             .replace("::", ".")
             .replace("lakebed_io", "lakebed.io")
             .replace("lakebed_core", "lakebed.core");
-        // Logging never fails what is logged about.
+        // An error of logging never fails the operation that is logged.
         let _ = Python::attach(|py| -> PyResult<()> {
             let logger = py.import("logging")?.call_method1("getLogger", (logger,))?;
             logger.call_method1("log", (level, "%s", message.0))?;

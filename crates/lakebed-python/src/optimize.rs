@@ -1,4 +1,4 @@
-//! Writing files anew.
+//! Optimizes tables: rewrites files without changing rows.
 
 use std::sync::mpsc::channel;
 
@@ -13,7 +13,7 @@ use crate::table::Table;
 
 /// The new table, the number of versions that the run committed, and its metrics.
 type Optimized<'py> = (Table, u64, Bound<'py, PyAny>);
-/// Partition, paths, and size.
+/// A partition, the paths of its files, and their size.
 type Planned = (String, Vec<String>, u64);
 
 #[pymethods]
@@ -24,14 +24,15 @@ impl Table {
         let watcher: Option<Py<PyAny>> = options.get("progress")?;
         let mut optimize = self.to_optimize(py, &options)?;
         if let Some(watcher) = watcher {
-            // On a thread of its own, who is told may use lakebed, and keeps nobody waiting.
+            // The callback runs on its own thread, so that it may use lakebed and does not delay
+            // the run.
             let (sender, told) = channel();
             telling = Some(std::thread::spawn(move || told.iter().for_each(|progress| tell(&watcher, progress))));
             optimize = optimize.watched_by(move |progress| _ = sender.send(progress));
         }
         let outcome = enter(py, async move { optimize.run().await });
         if let Some(telling) = telling {
-            // All is told before the call returns.
+            // All progress is reported before the call returns.
             let _ = py.detach(|| telling.join());
         }
         let outcome = outcome?;
@@ -52,7 +53,7 @@ impl Table {
     }
 }
 
-/// Tells Python how far it has come. What goes wrong there is reported, and stops nothing.
+/// Reports progress to Python. An error of the callback is reported and does not stop the run.
 fn tell(watcher: &Py<PyAny>, progress: Progress) {
     Python::attach(|py| {
         let Progress { done_bytes, total_bytes, done_groups, total_groups } = progress;

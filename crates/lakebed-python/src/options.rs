@@ -1,4 +1,4 @@
-//! Options as Python hands them over: one dictionary for each operation.
+//! Options that Python passes as one dictionary for each operation.
 //!
 //! lakebed has one struct for the options of a verb. [`Options::rest`] reads this struct, and
 //! [`Options::get`] reads a single value. [`Options::rest`] and [`Options::done`] refuse unknown keys, so
@@ -23,12 +23,12 @@ pub struct Options<'a, 'py> {
 }
 
 impl<'a, 'py> Options<'a, 'py> {
-    /// Those of a dictionary, of which none is taken yet.
+    /// Wraps a dictionary of which no option has been read.
     pub fn of(given: &'a Bound<'py, PyDict>) -> Self {
         Self { given, taken: RefCell::default() }
     }
 
-    /// The value under a key, if it is there and not None.
+    /// Returns the value of a key, if it is present and not None.
     pub fn get<T>(&self, key: &str) -> PyResult<Option<T>>
     where
         T: for<'v> FromPyObject<'v, 'py, Error: Into<PyErr>>,
@@ -58,7 +58,7 @@ impl<'a, 'py> Options<'a, 'py> {
         })
     }
 
-    /// Refuses what nobody took.
+    /// Refuses options that have not been read.
     pub fn done(&self) -> PyResult<()> {
         let taken = self.taken.borrow();
         for key in self.given.keys() {
@@ -71,14 +71,15 @@ impl<'a, 'py> Options<'a, 'py> {
     }
 }
 
-/// An argument that is text, with its name for messages.
+/// Reads an argument that must be a string. `name` is its name in messages.
 pub fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     value.extract().map_err(|error| named(value.py(), name, &error))
 }
 
 /// The error for an option that no field takes, or that does not fit its field.
 fn unfit(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
-    // serde's errors arrive as plain exceptions. Python's own errors have a class that says what is wrong.
+    // serde's errors arrive as plain exceptions. Python's own errors have a class that describes
+    // the fault.
     if !error.get_type(py).is(py.get_type::<PyException>()) {
         return named(py, key, error);
     }
@@ -89,8 +90,8 @@ fn unfit(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
     }
 }
 
-/// The same error with the name of the option. Text that Rust cannot hold is one more thing that makes no sense: Python's own error for it
-/// takes more than a message.
+/// Returns the same error with the name of the option. A string that Rust cannot hold is an invalid
+/// value, too. It is handled here because Python's own error for it takes more than a message.
 fn named(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
     if error.is_instance_of::<PyUnicodeEncodeError>(py) {
         return to_py(Error::invalid_input(format!("{key}: it holds bytes that are not UTF-8 ({})", error.value(py))));

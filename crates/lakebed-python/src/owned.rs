@@ -1,7 +1,9 @@
-//! What belongs to the process that made it: streams, connections, and whatever waits for threads that a fork leaves behind.
+//! Values that belong to the process that created them: streams, connections, and everything that
+//! waits for threads. These threads do not exist in a forked child.
 //!
-//! A forked child must not wait for such a thing, and must not drop it either: the sockets and the runtime behind it are the parent's. So
-//! the child is told that it is not the owner, and leaves the thing where it is.
+//! A forked child must not wait for such a thread, and must not drop the value either, because its
+//! sockets and its runtime are the parent's. So a child that uses the value gets an error, and the
+//! child leaks the value.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use lakebed::{Error, Result};
 
-/// Something of one process. Another one can look at it, but never drops it.
+/// A value of one process. Another process can look at it, but never drops it.
 pub struct Owned<T> {
     process: u32,
     thing: ManuallyDrop<T>,
@@ -22,22 +24,22 @@ impl<T> Owned<T> {
         Self { process: std::process::id(), thing: ManuallyDrop::new(thing) }
     }
 
-    /// Whether it is this process's.
+    /// Returns whether the value belongs to this process.
     pub fn is_ours(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// For use; `what` names it in the error that another process gets.
+    /// Returns the value for use. `what` names it in the error that another process gets.
     pub fn get(&self, what: &str) -> Result<&T> {
         if self.is_ours() { Ok(&self.thing) } else { Err(self.elsewhere(what)) }
     }
 
-    /// The same, to change it.
+    /// Returns the value for changes, like [`get`](Self::get).
     pub fn get_mut(&mut self, what: &str) -> Result<&mut T> {
         if self.is_ours() { Ok(&mut self.thing) } else { Err(self.elsewhere(what)) }
     }
 
-    /// For a look at what is in memory, in any process.
+    /// Returns the value in any process, to look at data in memory.
     pub fn look(&self) -> &T {
         &self.thing
     }
@@ -54,7 +56,7 @@ impl<T> Owned<T> {
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
         if self.is_ours() {
-            // SAFETY: nobody uses it any more.
+            // SAFETY: the value is not used again.
             #[expect(unsafe_code, reason = "what is another process's must not be dropped")]
             unsafe {
                 ManuallyDrop::drop(&mut self.thing);
@@ -63,9 +65,10 @@ impl<T> Drop for Owned<T> {
     }
 }
 
-/// A value of which each process makes its own when it needs one.
+/// A value that each process creates for itself when it needs one.
 pub struct Remade<T> {
-    /// Whose the value is; told without the lock, which another thread of the parent may have held when it forked.
+    /// The process that the value belongs to. It is read without the lock, because another thread
+    /// of the parent may have held the lock during the fork.
     process: AtomicU32,
     value: Mutex<Owned<T>>,
 }
@@ -75,7 +78,7 @@ impl<T: Clone> Remade<T> {
         Self { process: AtomicU32::new(std::process::id()), value: Mutex::new(Owned::new(value)) }
     }
 
-    /// This process's, if it has one.
+    /// Returns this process's value, if it has one.
     pub fn get(&self) -> Option<T> {
         if self.process.load(Ordering::Acquire) != std::process::id() {
             return None;
@@ -84,7 +87,7 @@ impl<T: Clone> Remade<T> {
         value.is_ours().then(|| value.look().clone())
     }
 
-    /// This process's from now on. Where a fork left the lock behind the value is not kept.
+    /// Sets this process's value. The value is not kept if a fork left the lock held.
     pub fn set(&self, value: T) {
         if let Some(mut kept) = self.patiently() {
             *kept = Owned::new(value);
@@ -93,7 +96,7 @@ impl<T: Clone> Remade<T> {
     }
 
     fn patiently(&self) -> Option<MutexGuard<'_, Owned<T>>> {
-        /// Nobody needs it for longer than a copy takes.
+        /// No thread holds the lock for longer than a copy takes.
         const ATTEMPTS: u32 = 100;
         for _ in 0..ATTEMPTS {
             match self.value.try_lock() {

@@ -1,4 +1,4 @@
-//! What scans: the methods of `_lakebed.Table` that read rows or files, and tasks.
+//! The methods of `_lakebed.Table` that read rows or files, and tasks.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Table {
     }
 }
 
-/// What a scan would read, for Python.
+/// Converts the explanation of a scan for Python.
 pub fn explained(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     found.set_item("table", explanation.table)?;
@@ -115,12 +115,12 @@ pub fn explained(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_,
     Ok(found)
 }
 
-/// Tasks as Python takes them elsewhere.
+/// Converts tasks to bytes that Python sends to other processes.
 pub fn task_bytes<'py>(py: Python<'py>, tasks: &[ScanTask]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     tasks.iter().map(|task| Ok(PyBytes::new(py, &task.to_bytes().map_err(to_py)?))).collect()
 }
 
-/// A row column, given by what it holds and its name.
+/// Converts a row column, given by its kind and its name.
 fn row_column((kind, name): (String, String)) -> PyResult<RowColumn> {
     match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn::new(kind, name)),
@@ -145,7 +145,7 @@ pub fn read_task(
     enter(py, async move { lakebed::scan::read_task_at(task, options).await }).map(ArrowStream::new)
 }
 
-/// Sets the memory budget of the process, and of children that it forks. Any number is taken.
+/// Sets the memory budget of the process, and of children that it forks. Every number is accepted.
 #[pyfunction]
 pub fn set_memory_limit(size_bytes: u64) {
     lakebed::runtime::memory::MemoryBudget::set_limit_bytes_of_process(size_bytes);

@@ -1,4 +1,4 @@
-//! `_lakebed.Table`: a snapshot, and how to open it again.
+//! `_lakebed.Table`: a snapshot, and the data to open it again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -22,7 +22,8 @@ use crate::runtime::enter;
 pub struct Table {
     place: Arc<Place>,
     version: u64,
-    /// The table's id in this version, once it is known: what a forked child opens again must be the same table.
+    /// The table's id in this version, once it is known. A forked child that opens the table again
+    /// must find the same id.
     id: OnceLock<String>,
     opened: Remade<Opened>,
 }
@@ -32,13 +33,14 @@ pub struct Table {
 struct Opened {
     /// Knows the newest version that this handle has written or seen.
     table: lakebed::Table,
-    /// Opened when it is asked for, if that could not be done before.
+    /// The snapshot. If it could not be opened before, it is opened when it is needed.
     snapshot: Option<Snapshot>,
 }
 
-/// Where a table is, and how to reach it.
+/// The location of a table and its options.
 pub struct Place {
-    /// Absolute: a handle means the same table once the process works in another folder.
+    /// An absolute URL, so that a handle means the same table after the process changes its working
+    /// folder.
     url: String,
     options: HashMap<String, String>,
     credentials: Option<Arc<PyCredentials>>,
@@ -46,7 +48,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The table without looking whether it is there.
+    /// Returns the table without checking whether it exists.
     pub fn table(&self) -> lakebed::Result<lakebed::Table> {
         let mut table = lakebed::Table::at(&self.url)
             .with_options(self.options.clone())
@@ -60,33 +62,33 @@ impl Place {
 }
 
 impl Table {
-    /// A handle on a snapshot.
+    /// Creates a handle for a snapshot.
     pub fn new(place: Arc<Place>, table: lakebed::Table, snapshot: Snapshot) -> Self {
         Self::at(place, table, snapshot.version(), Some(snapshot))
     }
 
-    /// A handle on a version, with its snapshot if that is known.
+    /// Creates a handle for a version, with its snapshot if that is known.
     pub fn at(place: Arc<Place>, table: lakebed::Table, version: u64, snapshot: Option<Snapshot>) -> Self {
         let id = snapshot.as_ref().map(|snapshot| OnceLock::from(snapshot.metadata().id.clone())).unwrap_or_default();
         Self { place, version, id, opened: Remade::new(Opened { table, snapshot }) }
     }
 
-    /// A handle on another version of the same table.
+    /// Creates a handle for another version of the same table.
     pub fn sibling(&self, py: Python<'_>, version: u64, snapshot: Option<Snapshot>) -> PyResult<Self> {
         Ok(Self::at(self.place.clone(), self.opened(py)?.0, version, snapshot))
     }
 
-    /// Where it is.
+    /// Returns the location.
     pub fn place(&self) -> Arc<Place> {
         self.place.clone()
     }
 
-    /// The snapshot, opened anew in a forked child.
+    /// Returns the snapshot, opened again in a forked child.
     pub fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
         self.opened(py).map(|(_, snapshot)| snapshot)
     }
 
-    /// The table at any version, as long as it is the one that this handle opened.
+    /// Returns the table at any version, if it is still the table that this handle opened.
     pub fn table(&self, py: Python<'_>) -> PyResult<lakebed::Table> {
         self.opened(py).map(|(table, snapshot)| table.only(&snapshot))
     }
@@ -109,7 +111,7 @@ impl Table {
         Ok((table, snapshot))
     }
 
-    /// The place that options tell.
+    /// Returns the location that options name.
     pub fn place_of(options: &Options<'_, '_>) -> PyResult<Arc<Place>> {
         let credentials: Option<Py<PyAny>> = options.get("credentials")?;
         let uri: String = options.get("uri")?.unwrap_or_default();
@@ -152,7 +154,7 @@ impl Table {
         Ok(self.snapshot(py)?.url().to_owned())
     }
 
-    /// Where it was opened, without secrets, for opening it again.
+    /// Returns the location without secrets, for opening the table again.
     fn address(&self) -> PyResult<String> {
         url_without_secrets(&self.place.url).map_err(to_py)
     }
@@ -239,7 +241,7 @@ impl Table {
     }
 }
 
-/// A version as Python tells it.
+/// Converts a version that Python passes.
 pub fn version_number(version: i64) -> lakebed::Result<u64> {
     u64::try_from(version).map_err(|_| Error::invalid_input(format!("version {version}: versions count from 0")))
 }

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::runtime::enter;
 use crate::table::Table;
 
-/// The table afterwards, what was done, and to which files.
+/// The new table, the metrics, and the files that were deleted.
 type Vacuumed<'py> = (Table, Bound<'py, PyAny>, ArrowStream);
 
 #[pymethods]

@@ -1,4 +1,4 @@
-//! What writes: making tables and writing rows.
+//! Creates tables and writes rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::table::Table;
 
 #[pymethods]
 impl Table {
-    /// Makes a table.
+    /// Creates a table.
     #[staticmethod]
     fn create(py: Python<'_>, options: &Bound<'_, PyDict>, schema: &Bound<'_, PyAny>) -> PyResult<Self> {
         let options = Options::of(options);
@@ -48,7 +48,7 @@ impl Table {
         Ok(Table::new(place, table, snapshot))
     }
 
-    /// Writes rows to a place.
+    /// Writes rows to a location.
     #[staticmethod]
     fn write<'py>(
         py: Python<'py>,
@@ -77,8 +77,9 @@ impl Table {
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, committed, metrics))
     }
 
-    /// Plans a write whose files other processes write: what they must know and what the caller should, or the table if there is nothing to do.
-    /// Both None: only the number of rows can tell. Count them and plan again.
+    /// Plans a write whose files other processes write. Returns the data for these processes and
+    /// the data for the caller, or the table if there is nothing to do. If both are `None`, the
+    /// plan depends on the number of rows: the caller counts them and plans again.
     #[staticmethod]
     fn plan_write<'py>(
         py: Python<'py>,
@@ -105,7 +106,8 @@ impl Table {
         }
     }
 
-    /// Commits what was written for a task. The options are those of the plan, of which `txn` may come only now.
+    /// Commits the files that were written for a task. The options are those of the plan. Only
+    /// `txn` may be new.
     #[staticmethod]
     fn commit_write<'py>(
         py: Python<'py>,
@@ -127,7 +129,8 @@ impl Table {
         Ok((Table::at(place, table, outcome.version, outcome.snapshot), committed, metrics))
     }
 
-    /// Deletes what was written for a task that is not to be committed. The options are those of the plan.
+    /// Deletes the files that were written for a task that is not committed. The options are those
+    /// of the plan.
     #[staticmethod]
     fn abort_write(py: Python<'_>, options: &Bound<'_, PyDict>, written: Vec<Vec<u8>>) -> PyResult<()> {
         let options = Options::of(options);
@@ -140,7 +143,7 @@ impl Table {
     }
 }
 
-/// Writes the rows of one part of a write and tells the files.
+/// Writes the rows of one part of a write and returns its files.
 #[pyfunction]
 #[pyo3(signature = (task, part, parts, data, storage_options, credentials))]
 pub fn write_files<'py>(
@@ -169,7 +172,8 @@ fn write_to(py: Python<'_>, table: lakebed::Table, options: &Options<'_, '_>, da
     enter(py, async move { table.write(data).options(options).run().await })
 }
 
-/// The value that a word stands for. Upper and lower case are the same; without a word it is the first of the list.
+/// Returns the value of a word. Upper and lower case are equal. Without a word, the first value of
+/// the list is returned.
 pub fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Result<T> {
     let first = words.first().map(|(word, _)| *word).unwrap_or_default();
     let given = given.unwrap_or(first);

@@ -1,11 +1,14 @@
-//! Import of a batch from Arrow's C interface.
+//! Imports a batch from Arrow's C interface.
 //!
-//! Nothing of it is believed that can be checked: `shape` compares its parts with the schema before any of them is read, and here every
-//! value is validated before anybody uses it (offsets that rise and stay inside, keys that a dictionary has, text that is UTF-8). The interface
-//! does not tell how large the buffers of numbers and offsets are: for these its maker must be believed.
+//! Everything that can be checked is checked. `shape` compares the parts of the array with the
+//! schema before any part is read. This file validates every value before it is used: offsets
+//! ascend and stay in range, keys are in their dictionary, and strings are UTF-8. The interface
+//! does not give the sizes of the buffers of numbers and offsets, so for these the producer must be
+//! trusted.
 //!
-//! arrow panics for a slice of a struct within a struct: there the offset of the outer one counts for all that is below, and arrow applies it
-//! twice. So offsets are moved down to the leaves, once, before arrow sees them.
+//! arrow panics for a slice of a struct within a struct. The offset of the outer struct applies to
+//! all levels below it, and arrow applies it twice. So offsets are moved down to the leaves once,
+//! before arrow sees them.
 
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
@@ -27,21 +30,23 @@ use super::schema::{schema_in, text_of};
 use super::shape;
 use crate::error::to_py;
 
-/// The batch in the two capsules of `__arrow_c_array__`.
+/// Returns the batch in the two capsules of `__arrow_c_array__`.
 pub fn batch_of_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<RecordBatch> {
     let schema = schema_in(schema)?;
     let pointer = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
-    // SAFETY: a capsule of this name holds an array, which is taken out of it: what stays is marked as released.
+    // SAFETY: a capsule of this name holds an array. The array is moved out, and the one that stays
+    // is marked as released.
     #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
     let array = unsafe { FFI_ArrowArray::from_raw(pointer.as_ptr()) };
     batch_of(array, schema).map_err(to_py)
 }
 
-/// The batch of an array that is to have this schema.
+/// Imports an array as a batch with this schema.
 pub fn batch_of(array: FFI_ArrowArray, schema: SchemaRef) -> Result<RecordBatch> {
     let rows = DataType::Struct(schema.fields().clone());
     shape::check(&array, &rows).map_err(|why| broken(&why))?;
-    // SAFETY: it has the parts that its type asks for; how large they are, its maker answers for.
+    // SAFETY: the array has the parts that its type requires. Its producer guarantees the sizes of
+    // these parts.
     #[expect(unsafe_code, reason = "Arrow's C interface does not tell the sizes of buffers")]
     let data = unsafe { from_ffi_and_data_type(array, rows) }.map_err(|error| broken(&text_of(&error)))?;
     let rows = data.len();
@@ -60,7 +65,8 @@ pub fn batch_of(array: FFI_ArrowArray, schema: SchemaRef) -> Result<RecordBatch>
     RecordBatch::try_new_with_options(schema, columns, &options).map_err(|error| broken(&text_of(&error)))
 }
 
-/// The same, of which the last buffer to be dropped does what its maker wants to be done then.
+/// Returns the same data. When its last buffer is dropped, the release callback of the producer
+/// runs.
 fn released_as_of_python(data: ArrayData) -> Result<ArrayData> {
     let owner = OfPython::new(data.clone())?;
     let owner: Arc<dyn Allocation> = Arc::new(AssertUnwindSafe(owner));
@@ -69,7 +75,7 @@ fn released_as_of_python(data: ArrayData) -> Result<ArrayData> {
 
 fn holding(data: &ArrayData, owner: &Arc<dyn Allocation>) -> ArrayData {
     let held = |buffer: &Buffer| match NonNull::new(buffer.as_ptr().cast_mut()) {
-        // SAFETY: the owner holds the very buffer.
+        // SAFETY: the owner holds this buffer.
         #[expect(unsafe_code, reason = "whoever owns memory that is not ours is told so")]
         Some(start) => unsafe { Buffer::from_custom_allocation(start, buffer.len(), Arc::clone(owner)) },
         None => Buffer::default(),
@@ -84,18 +90,20 @@ fn holding(data: &ArrayData, owner: &Arc<dyn Allocation>) -> ArrayData {
         .nulls(nulls)
         .buffers(data.buffers().iter().map(held).collect())
         .child_data(data.child_data().iter().map(|child| holding(child, owner)).collect());
-    // SAFETY: it is what it was, in the same places.
+    // SAFETY: the data is unchanged and at the same addresses.
     #[expect(unsafe_code, reason = "what has not changed is not looked at again")]
     unsafe {
         builder.build_unchecked()
     }
 }
 
-/// Some rows of an array, in which neither a struct nor a list of a fixed size has an offset: arrow would apply it twice to a struct's fields,
-/// and not at all to the nulls of such a list when it compares them with those of the elements.
+/// Returns some rows of an array without offsets in structs and in lists of a fixed size. arrow
+/// would apply such an offset twice to a struct's fields, and would not apply it to the nulls of
+/// such a list when it compares them with those of the elements.
 fn part(data: &ArrayData, offset: usize, length: usize) -> Result<ArrayData, String> {
     if length == 0 {
-        // Of an empty slice arrow takes no text, and finds that its first offset points beyond that.
+        // arrow refuses an empty slice of strings, because the slice's first offset points beyond
+        // its empty data.
         return Ok(ArrayData::new_empty(data.data_type()));
     }
     let per_row = match data.data_type() {
@@ -120,19 +128,19 @@ fn part(data: &ArrayData, offset: usize, length: usize) -> Result<ArrayData, Str
     builder.build().map_err(|error| told(data, &error))
 }
 
-/// Looks at every value, those inside first.
+/// Validates every value, inner arrays first.
 fn validate(data: &ArrayData) -> Result<(), String> {
     parts(data, validate)?;
     data.validate_data().map_err(|error| told(data, &error))
 }
 
-/// What comes of all parts of an array, or the fault in words that begin with the place.
+/// Applies `of` to all parts of an array. The message of an error begins with the path of the part.
 fn parts<T>(data: &ArrayData, of: impl Fn(&ArrayData) -> Result<T, String>) -> Result<Vec<T>, String> {
     let parts = data.child_data().iter().zip(shape::parts(data.data_type()));
     parts.map(|(child, name)| of(child).map_err(|fault| format!(".{name}{fault}"))).collect()
 }
 
-/// An error of arrow's in words, with Delta's names of types.
+/// Returns the message of an error of arrow, with Delta's names of types.
 fn told(data: &ArrayData, error: &ArrowError) -> String {
     let text = text_of(error).replace("Offset invariant failure: ", "").replace("buffers[", "buffer [");
     format!(": {}", with_type_names(data, text))

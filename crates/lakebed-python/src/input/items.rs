@@ -15,7 +15,8 @@ use crate::error::raised;
 /// The batches of an iterator.
 pub struct Items {
     items: Option<Py<PyAny>>,
-    /// What is being read, its number, counted from one, and whether all before it is read.
+    /// The item that is being read. Two more fields have its number, counted from one, and whether
+    /// all items before it are read.
     current: Option<Item>,
     number: u64,
 }
@@ -26,7 +27,8 @@ enum Item {
 }
 
 impl Items {
-    /// Asks for the first item, unless the attribute `schema` tells the columns. That is where errors come from, as the iterator raises them.
+    /// Requests the first item, unless the attribute `schema` gives the columns. Both can fail with
+    /// an error that the iterator raises.
     pub fn of(items: &Bound<'_, PyAny>) -> PyResult<(Self, Alike)> {
         let declared = items.getattr("schema")?;
         let mut found = Self { items: Some(items.clone().unbind()), current: None, number: 0 };
@@ -41,7 +43,7 @@ impl Items {
         Ok((found, alike))
     }
 
-    /// The next batch with the number of its item; none at the end.
+    /// Returns the next batch with the number of its item, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<(u64, RecordBatch)>> {
         loop {
             match self.current.take() {
@@ -76,7 +78,8 @@ impl Items {
 }
 
 impl Drop for Items {
-    /// A generator that is given up is closed at once, not when somebody happens to use the interpreter.
+    /// Closes an abandoned generator at once, and not when the interpreter happens to be used
+    /// again.
     fn drop(&mut self) {
         let items = self.items.take();
         Python::attach(|_| drop(items));
@@ -84,7 +87,7 @@ impl Drop for Items {
 }
 
 impl Item {
-    /// A capsule with a stream, or one with a schema and one with an array.
+    /// Reads a capsule with a stream, or one capsule with a schema and one with an array.
     fn of(item: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(stream) = item.cast::<PyCapsule>() {
             return InputStream::of_capsule(stream).map(Self::Stream);

@@ -1,4 +1,5 @@
-//! What others made in Python, which may need the interpreter for its next batch, and when it is dropped.
+//! Guards objects of Python, which may need the interpreter for their next batch and when they are
+//! dropped.
 
 use std::mem::ManuallyDrop;
 use std::time::Duration;
@@ -10,15 +11,17 @@ use crate::doors::Doors;
 use crate::error::to_py;
 use crate::runtime::doors;
 
-/// The end waits so often, and so long each time, for what may never come, as a generator that waits for a message.
+/// How often the end of the interpreter waits for an object that may never finish, such as a
+/// generator that waits for a message.
 const WAITS: u32 = 2_500;
 const WAIT: Duration = Duration::from_millis(2);
 
-/// Something of Python's, on any thread. What the end of the interpreter finds is left where it is.
+/// An object of Python that can be on any thread. It is not dropped if it still exists when the
+/// interpreter ends.
 pub struct OfPython<T> {
     thing: ManuallyDrop<T>,
     doors: &'static Doors,
-    /// Functions that run at exit may still write.
+    /// Whether the object was made at exit. Functions that run at exit may still write.
     is_made_at_exit: bool,
 }
 
@@ -28,7 +31,7 @@ impl<T> OfPython<T> {
         Ok(Self { thing: ManuallyDrop::new(thing), doors, is_made_at_exit: doors.are_closed() })
     }
 
-    /// Uses it, unless the interpreter is about to end.
+    /// Uses the object, unless the interpreter is about to end.
     pub fn with<U>(&mut self, using: impl FnOnce(&mut T) -> Result<U>) -> Result<U> {
         let ending = || Error::invalid_input("the data could not be read: the Python process that makes it is ending");
         let _inside = self.doors.go_in(self.is_made_at_exit).ok_or_else(ending)?;
@@ -39,7 +42,7 @@ impl<T> OfPython<T> {
 impl<T> Drop for OfPython<T> {
     fn drop(&mut self) {
         if let Some(_inside) = self.doors.go_in(self.is_made_at_exit) {
-            // SAFETY: nobody uses it any more.
+            // SAFETY: the object is not used again.
             #[expect(unsafe_code, reason = "some things must not be dropped at the end")]
             unsafe {
                 ManuallyDrop::drop(&mut self.thing);
@@ -48,7 +51,8 @@ impl<T> Drop for OfPython<T> {
     }
 }
 
-/// Before the interpreter ends: nothing of Python's is used any more, and what is in use is waited for.
+/// Prepares the end of the interpreter: no object of Python is used from now on, and objects in use
+/// are waited for.
 #[pyfunction]
 pub fn close_input(py: Python<'_>) -> PyResult<()> {
     let doors = doors().map_err(to_py)?;

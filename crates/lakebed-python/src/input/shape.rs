@@ -1,24 +1,27 @@
-//! Whether an array of Arrow's C interface has the parts that its type asks for: buffers, children, lengths, and where offsets end.
+//! Checks whether an array of Arrow's C interface has the parts that its type requires: buffers,
+//! children, lengths, and the ends of offsets.
 //!
-//! arrow trusts the maker of the array and would read where nothing is. What is looked at here is only what the interface tells of itself.
+//! arrow trusts the producer of the array and would read out of bounds. Only facts that the
+//! interface itself gives are checked here.
 
 use arrow::datatypes::{DataType, Field, UnionMode};
 use arrow::ffi::FFI_ArrowArray;
 use lakebed_core::schema::arrow::type_name;
 
-/// No array is longer: sizes of buffers are counted in bytes or bits, of which there are at most so many.
+/// The largest number of rows of an array. Sizes of buffers are counted in bytes or bits, and this
+/// limit keeps them in range.
 const MOST_ROWS: i64 = 1 << 56;
 
 /// Compares an array with its type.
 ///
 /// # Errors
-/// The fault in words.
+/// Returns the fault as a message.
 pub fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     let rows = reach(array)?;
     check_buffers(array, data_type, rows)?;
     match (data_type, array.dictionary.is_null()) {
         (DataType::Dictionary(_, values), false) => {
-            // SAFETY: the maker of the array answers for the pointer, which is not null.
+            // SAFETY: the producer of the array guarantees the pointer, which is not null.
             #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
             let dictionary = unsafe { &*array.dictionary };
             check(dictionary, values)?;
@@ -30,7 +33,7 @@ pub fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String>
     check_children(array, data_type, rows)
 }
 
-/// How many rows there are with those that are left out before the first.
+/// Returns the number of rows, including those before the offset.
 fn reach(array: &FFI_ArrowArray) -> Result<i64, String> {
     let (length, offset) = (array.length, array.offset);
     let is_counted = |count: i64| (0..MOST_ROWS).contains(&count);
@@ -67,7 +70,8 @@ fn check_buffers(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Res
 
 enum Buffers {
     Exactly(i64),
-    /// One for whether values are null, one of views, any number of those that they point into, and one of the sizes of these.
+    /// One buffer of nulls, one of views, any number of buffers that views point into, and one
+    /// buffer with the sizes of these.
     Views,
 }
 
@@ -75,7 +79,7 @@ fn wanted_buffers(data_type: &DataType) -> Buffers {
     use DataType as T;
     Buffers::Exactly(match data_type {
         T::Utf8View | T::BinaryView => return Buffers::Views,
-        // Before Arrow 1.0 a column of nulls alone had one, which arrow does not take.
+        // Before Arrow 1.0, a column of type null had one buffer, which arrow does not accept.
         T::Null | T::RunEndEncoded(..) => 0,
         T::Struct(_) | T::FixedSizeList(..) | T::Union(_, UnionMode::Sparse) => 1,
         T::Utf8 | T::LargeUtf8 | T::Binary | T::LargeBinary | T::ListView(_) | T::LargeListView(_) => 3,
@@ -83,7 +87,7 @@ fn wanted_buffers(data_type: &DataType) -> Buffers {
     })
 }
 
-/// The sizes of the buffers that views point into are told.
+/// Checks that the sizes of the buffers that views point into are given.
 fn check_view_sizes(array: &FFI_ArrowArray) -> Result<(), String> {
     let buffers = array.num_buffers() - 3;
     let sizes = array.buffer(array.num_buffers() - 1);
@@ -96,7 +100,7 @@ fn check_view_sizes(array: &FFI_ArrowArray) -> Result<(), String> {
     if is_negative { Err("some of its text has a negative size".to_owned()) } else { Ok(()) }
 }
 
-/// The size of an offset, of types that have them.
+/// Returns the size of an offset, for types that have offsets.
 fn offset_bytes(data_type: &DataType) -> Option<usize> {
     use DataType as T;
     match data_type {
@@ -106,7 +110,7 @@ fn offset_bytes(data_type: &DataType) -> Option<usize> {
     }
 }
 
-/// The last offset says how many values there must be, so it is read before anything else is.
+/// Checks the ends of offsets. The last offset gives the number of values, so it is read first.
 fn check_ends(array: &FFI_ArrowArray, data_type: &DataType, rows: i64, size_bytes: usize) -> Result<(), String> {
     if array.length == 0 {
         return Ok(());
@@ -133,9 +137,9 @@ fn check_ends(array: &FFI_ArrowArray, data_type: &DataType, rows: i64, size_byte
     }
 }
 
-/// One of a buffer of offsets.
+/// Reads one offset from a buffer.
 fn at(offsets: *const u8, index: i64, size_bytes: usize) -> i64 {
-    // SAFETY: there is one offset more than rows, which the maker of the array answers for.
+    // SAFETY: there is one offset more than rows, which the producer of the array guarantees.
     #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
     unsafe {
         let offset = offsets.add(index as usize * size_bytes);
@@ -149,7 +153,7 @@ fn at(offsets: *const u8, index: i64, size_bytes: usize) -> i64 {
 
 fn check_children(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Result<(), String> {
     use DataType as T;
-    // Of each child its field, and how many rows it must have.
+    // Each child's field, and the number of rows that it must have.
     let wanted: Vec<(&Field, i64)> = match data_type {
         T::Struct(fields) => fields.iter().map(|field| (field.as_ref(), rows)).collect(),
         T::FixedSizeList(field, size) => vec![(field.as_ref(), rows.saturating_mul(i64::from(*size)))],
@@ -176,7 +180,7 @@ fn check_children(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Re
     Ok(())
 }
 
-/// What the parts of a type are called, in the order of an array's children.
+/// Returns the names of a type's parts, in the order of an array's children.
 pub fn parts(data_type: &DataType) -> Vec<&str> {
     use DataType as T;
     match data_type {
@@ -194,7 +198,7 @@ fn child(array: &FFI_ArrowArray, index: usize) -> Result<&FFI_ArrowArray, String
     if array.children.is_null() || index as i64 >= array.n_children {
         return Err(missing());
     }
-    // SAFETY: there are so many pointers, for each of which the maker of the array answers.
+    // SAFETY: there are this many pointers, and the producer of the array guarantees each of them.
     #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
     unsafe {
         array.children.add(index).read_unaligned().as_ref().ok_or_else(missing)

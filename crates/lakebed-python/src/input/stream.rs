@@ -1,4 +1,4 @@
-//! A stream of Arrow batches that somebody else makes, over Arrow's C interface.
+//! Reads a stream of Arrow batches from another library, over Arrow's C interface.
 
 use std::ffi::CStr;
 
@@ -14,34 +14,35 @@ use super::import::batch_of;
 use super::schema::no_columns;
 use crate::error::to_py;
 
-/// Batches until the end, or an error.
+/// Reads batches until the end or an error.
 pub struct InputStream {
     stream: FFI_ArrowArrayStream,
     schema: SchemaRef,
-    /// Batches so far.
+    /// The number of batches so far.
     number: u64,
 }
 
 impl InputStream {
-    /// The stream of an object with `__arrow_c_stream__`.
+    /// Opens the stream of an object with `__arrow_c_stream__`.
     pub fn of(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::of_capsule(data.call_method0("__arrow_c_stream__")?.cast()?)
     }
 
-    /// The stream in a capsule.
+    /// Opens the stream in a capsule.
     pub fn of_capsule(capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
         let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-        // SAFETY: a capsule of this name holds a stream, which is taken out of it: what stays is marked as released.
+        // SAFETY: a capsule of this name holds a stream. The stream is moved out, and the one that
+        // stays is marked as released.
         #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
         Self::new(stream).map_err(to_py)
     }
 
-    /// Asks for the schema first.
+    /// Reads the schema first.
     fn new(mut stream: FFI_ArrowArrayStream) -> Result<Self> {
         let mut schema = FFI_ArrowSchema::empty();
         let get = stream.get_schema.filter(|_| stream.release.is_some()).ok_or_else(is_released)?;
-        // SAFETY: the stream is not released, so its maker's function may be called with it.
+        // SAFETY: the stream is not released, so its producer's function may be called with it.
         #[expect(unsafe_code, reason = "Arrow's C interface is made of function pointers")]
         let code = unsafe { get(&mut stream, &mut schema) };
         if code != 0 {
@@ -55,7 +56,7 @@ impl InputStream {
         SchemaRef::clone(&self.schema)
     }
 
-    /// The next batch and its number, counted from one; none at the end.
+    /// Returns the next batch and its number, counted from one, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<(u64, RecordBatch)>> {
         let mut array = FFI_ArrowArray::empty();
         let get = self.stream.get_next.ok_or_else(is_released)?;
@@ -80,7 +81,7 @@ fn is_released() -> Error {
 
 fn failed(stream: &mut FFI_ArrowArrayStream, code: i32) -> Error {
     let said = stream.get_last_error.and_then(|get| {
-        // SAFETY: the text, if there is one, is the stream's and lives until its next call.
+        // SAFETY: the string, if there is one, belongs to the stream and lives until its next call.
         #[expect(unsafe_code, reason = "Arrow's C interface is made of function pointers")]
         unsafe {
             let text = get(stream);
