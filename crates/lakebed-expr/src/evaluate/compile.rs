@@ -37,7 +37,7 @@ pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn Physical
     Ok(guarded.data)
 }
 
-/// Makes the error for the caller, who knows the expression by its text.
+/// Returns the error for the caller, with the text of the expression.
 pub(crate) fn evaluation_error(text: &str, error: &datafusion_common::DataFusionError) -> Error {
     let message = error.strip_backtrace();
     let message = message.strip_prefix("Execution error: ").unwrap_or(&message);

@@ -9,7 +9,7 @@ use crate::evaluate::cast::cast;
 use crate::evaluate::fold::fold_if_possible;
 use crate::types;
 
-/// A function's answer, or why it cannot be called so.
+/// The result of binding a call, or the reason why the call is invalid.
 pub(crate) type CallResult = Result<TypedExpr, String>;
 
 /// The arguments of one call.
@@ -43,7 +43,8 @@ impl Args<'_> {
         self.get(index).map(|arg| &arg.data_type)
     }
 
-    /// An argument cast to a type. What has parts becomes a text only where the text of an expression says so.
+    /// Returns an argument cast to a type. A value with parts becomes a string only where the text
+    /// of an expression casts it.
     pub(crate) fn cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
         let given = self.data_type(index)?;
         if given.is_nested() && *to == DataType::Utf8 {
@@ -78,12 +79,12 @@ impl Args<'_> {
         self.cast(index, &DataType::Float64)
     }
 
-    /// An argument as a date.
+    /// Returns an argument as a date.
     pub(crate) fn date(&self, index: usize) -> Result<Expr, String> {
         self.cast(index, &DataType::Date32)
     }
 
-    /// An argument as a time: a timestamp of either kind stays what it is.
+    /// Returns an argument as a time. A timestamp of either kind keeps its type.
     pub(crate) fn time(&self, index: usize) -> Result<TypedExpr, String> {
         let arg = self.get(index)?;
         if types::is_timestamp(&arg.data_type) {
@@ -92,7 +93,7 @@ impl Args<'_> {
         Ok(TypedExpr { expr: self.cast(index, &types::timestamp())?, data_type: types::timestamp() })
     }
 
-    /// An argument that must be a string in the text itself.
+    /// Returns an argument that must be a string literal.
     pub(crate) fn literal(&self, index: usize) -> Result<&str, String> {
         match &self.get(index)?.expr {
             Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Ok(text),
@@ -100,7 +101,7 @@ impl Args<'_> {
         }
     }
 
-    /// The arguments from this place on, in the type they have in common.
+    /// Returns the arguments from this index on, cast to their common type.
     pub(crate) fn in_common(&self, from: usize) -> Result<(Vec<Expr>, DataType), String> {
         let list = self.list.get(from..).unwrap_or_default();
         let data_type = types::common_of(list.iter().map(|arg| &arg.data_type)).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Functions that choose among values: coalesce, if, nullif, greatest and their kin.
+//! Functions that choose among values: coalesce, if, nullif, greatest and similar functions.
 //!
 //! They become CASE, which computes a branch only where it is chosen. Read [`call`] first.
 
@@ -62,7 +62,7 @@ fn boolean(expr: Expr) -> CallResult {
     Ok(TypedExpr { expr, data_type: DataType::Boolean })
 }
 
-/// The value whose condition is the first to hold; the last value has none.
+/// Returns the value of the first condition that holds. The last value has no condition.
 fn choose(conditions: Vec<Expr>, mut values: Vec<Expr>, data_type: DataType) -> CallResult {
     let otherwise = values.pop();
     Ok(TypedExpr { expr: case_when(conditions.into_iter().zip(values), otherwise), data_type })
@@ -74,7 +74,7 @@ fn one_of_all(args: &Args<'_>) -> CallResult {
     Ok(TypedExpr { expr: coalesce(values), data_type })
 }
 
-/// The first of several values of one type that is not null.
+/// Returns the first of several values of one type that is not null.
 fn coalesce(mut values: Vec<Expr>) -> Expr {
     let Some(last) = values.pop() else { return Expr::Literal(ScalarValue::Null, None) };
     if values.is_empty() {
@@ -87,7 +87,7 @@ fn zero() -> TypedExpr {
     TypedExpr { expr: lit(0i32), data_type: DataType::Int32 }
 }
 
-/// The first value, but null if it equals the second.
+/// Returns the first value, or null if it equals the second.
 fn null_if(first: &TypedExpr, second: TypedExpr) -> CallResult {
     let equal = compare(Comparison::Equal, first.clone(), second)?;
     let null = ScalarValue::try_from(&first.data_type).map_err(|error| error.to_string())?;
@@ -105,7 +105,7 @@ pub(crate) static GREATEST_OF_KNOWN: KernelSpec =
     KernelSpec::total("greatest_of_known", |input| best_of_known(input, Ordering::Greater));
 pub(crate) static LEAST_OF_KNOWN: KernelSpec = KernelSpec::total("least_of_known", |input| best_of_known(input, Ordering::Less));
 
-/// The greatest or least of several values; nulls are passed over.
+/// Returns the greatest or the least of several values, ignoring nulls.
 fn extreme(args: &Args<'_>, spec: &'static KernelSpec) -> CallResult {
     args.counts(2, usize::MAX)?;
     let (values, data_type) = args.in_common(0)?;

@@ -1,4 +1,4 @@
-//! Functions that make structs and maps.
+//! Functions that create structs and maps.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) fn call(args: &Args<'_>) -> Option<CallResult> {
     })
 }
 
-/// A field is called as the column that it is made of, else by its place.
+/// Returns the name of a field: the name of its column, or else its position.
 fn name_of(value: &TypedExpr, place: usize) -> String {
     column_path(&value.expr).and_then(|path| path.last().cloned()).unwrap_or_else(|| format!("col{}", place + 1))
 }

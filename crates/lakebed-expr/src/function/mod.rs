@@ -1,7 +1,8 @@
-//! Spark's functions and operators on typed operands: which there are, and what their operands become.
+//! Binds Spark's functions and operators to typed operands, and decides how the operands are cast.
 //!
-//! A name is looked for among the functions computed here (`conditional`, `construct`, `collection`, `datetime`, `number`, `text`),
-//! then among those of DataFusion and datafusion-spark whose answers are Spark's (`library`). Read [`call`] first.
+//! A name is looked up among the functions computed here (`conditional`, `construct`, `collection`,
+//! `datetime`, `number`, `text`), then among the functions of DataFusion and datafusion-spark whose
+//! results are Spark's (`library`). Read [`call`] first.
 
 mod args;
 mod collection;
@@ -23,7 +24,7 @@ use crate::types;
 use args::{Args, CallResult};
 use typed::TypedExpr;
 
-/// The call of a function by its lower-case name.
+/// Returns the call of a function by its lower-case name.
 pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> CallResult {
     if let Some(kind) = refused(name) {
         return Err(format!("{name} is {kind}, which cannot stand in an expression about one row"));
@@ -46,7 +47,8 @@ pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> CallResult {
     }
 }
 
-/// Names that mean an aggregate, a generator or something that differs from call to call.
+/// Returns why a name is refused: it is an aggregate, a generator, or a function whose result
+/// differs from call to call.
 fn refused(name: &str) -> Option<&'static str> {
     Some(match name {
         "count"
@@ -83,7 +85,7 @@ fn refused(name: &str) -> Option<&'static str> {
     })
 }
 
-/// `int(x)`, `date(x)` and their like are casts.
+/// Returns the type of the casts `int(x)`, `date(x)` and similar functions.
 fn cast_name(name: &str) -> Option<DataType> {
     let casts = [
         "boolean",

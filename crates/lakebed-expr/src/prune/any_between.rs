@@ -1,4 +1,5 @@
-//! Whether any of many values lies between two bounds: `IN` with a long list, by binary search.
+//! Decides whether any of many values lies between two bounds, by binary search. It is used for
+//! `IN` with a long list.
 //!
 //! Read [`any_between`] first.
 
@@ -14,7 +15,8 @@ use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-/// A condition that is false where no value of a list lies between the bounds; a null bound is open.
+/// Returns a condition that is false where no value of a list lies between the bounds. A null bound
+/// is open.
 pub(super) fn any_between(list: Vec<ScalarValue>, low: Expr, high: Expr) -> Option<Expr> {
     let values = ScalarValue::iter_to_array(list.into_iter().filter(|value| !value.is_null())).ok()?;
     let sorted = sort(&values, None).ok()?;
@@ -40,7 +42,8 @@ impl AnyBetween {
     }
 }
 
-/// The first of so many ordered values that is not less than what they are compared with.
+/// Returns the index of the first of this many ordered values that is not less than the compared
+/// value.
 fn first_not_below(values: usize, compare: impl Fn(usize) -> Ordering) -> usize {
     let (mut start, mut end) = (0, values);
     while start < end {

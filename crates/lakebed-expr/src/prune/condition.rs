@@ -18,11 +18,11 @@ pub(super) struct Condition {
     pub(super) run: Arc<dyn PhysicalExpr>,
 }
 
-/// A question about each row of a batch.
+/// A test of each row of a batch.
 type Test = fn(&dyn PhysicalExpr, &RecordBatch) -> DfResult<BooleanArray>;
 
 impl Condition {
-    /// Compiles what a prover found; `None` if it found nothing.
+    /// Compiles the condition of a prover, or returns `None` if the prover found none.
     pub(super) fn compile(found: Option<datafusion_expr::Expr>, facts: Facts, text: &str) -> Result<Option<Condition>> {
         let Some(found) = found else { return Ok(None) };
         let run = compile(&found, &facts.schema())
@@ -30,20 +30,22 @@ impl Condition {
         Ok(Some(Condition { facts, run }))
     }
 
-    /// For each row of facts whether it may match. What fails proves nothing.
+    /// Returns for each row of facts whether it may match. A row on which the condition fails may
+    /// match.
     pub(super) fn run(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
         Ok(true_where_it_fails(self.run.as_ref(), &batch, true_or_null_rows))
     }
 
-    /// For each row of facts whether they do not suffice to tell.
+    /// Returns for each row of facts whether the facts are not sufficient to decide.
     pub(super) fn undecided(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
         Ok(true_where_it_fails(self.run.as_ref(), &batch, null_rows))
     }
 }
 
-/// What a test says of each row of facts, and true for the rows on which it fails.
+/// Returns the result of a test for each row of facts. The result is true for rows on which the
+/// test fails.
 fn true_where_it_fails(run: &dyn PhysicalExpr, facts: &RecordBatch, test: Test) -> BooleanArray {
     match (test(run, facts), facts.num_rows()) {
         (Ok(found), _) => found,

@@ -1,4 +1,5 @@
-//! A conjunct of a filter as conditions on facts. Read [`ConjunctCompiler::conjunct`] first.
+//! Compiles a conjunct of a filter to conditions on facts. Read [`ConjunctCompiler::conjunct`]
+//! first.
 
 use arrow_schema::SchemaRef;
 use lakebed_core::{Error, Result};
@@ -11,11 +12,12 @@ use crate::evaluate::properties::may_fail;
 use crate::evaluate::tree::{columns_of, replace_columns};
 use crate::filter::Conjunct;
 
-/// A conjunct as conditions on what is known.
+/// A conjunct as conditions on facts.
 #[derive(Debug)]
 pub(super) struct PreparedConjunct {
     pub(super) text: String,
-    /// Decided by partition values alone, with no need to look at rows.
+    /// Whether partition values alone decide the conjunct, so that it need not be evaluated on
+    /// rows.
     pub(super) exact: bool,
     pub(super) may_fail: bool,
     pub(super) by_partitions: Option<Condition>,
@@ -23,23 +25,23 @@ pub(super) struct PreparedConjunct {
     pub(super) used: SkippedBy,
 }
 
-/// By what a conjunct of a filter skips files.
+/// How a conjunct of a filter skips files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkippedBy {
-    /// By the values of these partition columns.
+    /// It skips by the values of these partition columns.
     Partitions(Vec<String>),
-    /// By the statistics of these columns, and perhaps by partition values as well.
+    /// It skips by the statistics of these columns, and perhaps by partition values as well.
     Statistics {
         /// The columns.
         names: Vec<String>,
-        /// Whether some of their bounds count only if they hold for NaN.
+        /// Whether some of the bounds count only if they hold for NaN.
         asks_of_nan: bool,
     },
-    /// By nothing, for this reason.
+    /// It skips no files, for this reason.
     Nothing(String),
 }
 
-/// What conjuncts are prepared with.
+/// The inputs for compiling conjuncts.
 pub(super) struct ConjunctCompiler<'a> {
     pub(super) schema: &'a SchemaRef,
     pub(super) partitions: &'a [String],
@@ -78,14 +80,14 @@ impl ConjunctCompiler<'_> {
         Ok(PreparedConjunct { text, exact: false, may_fail, by_partitions, by_statistics, used })
     }
 
-    /// A conjunct about partition columns alone is computed as it stands: their values are facts.
+    /// Compiles a conjunct on partition columns alone unchanged, because their values are facts.
     fn exactly(&self, conjunct: &Conjunct) -> Result<Condition> {
         let mut facts = Facts::default();
         let expr = replace_columns(&conjunct.expr, |name| {
             let data_type = self.schema.field_with_name(name).ok()?.data_type();
             Some(facts.column(Fact::Partition(name.to_string()), data_type))
         });
-        // Null is no match here, unlike for facts that are not known.
+        // Null is no match here, while it keeps the file if a fact is not known.
         let expr = datafusion_expr::Expr::IsTrue(Box::new(expr));
         Condition::compile(Some(expr), facts, &conjunct.text)?.ok_or_else(|| Error::internal("a condition is missing"))
     }

@@ -1,4 +1,5 @@
-//! Files in which every column of a condition holds one value: the condition is computed with these values, whatever it consists of.
+//! Handles files in which every column of a condition holds one value. The condition, of any form,
+//! is computed with these values.
 //!
 //! Read [`Prover::may_match`] first.
 
@@ -11,7 +12,8 @@ use super::prover::{Answer, Prover, StatisticsSource, all};
 use crate::evaluate::tree::{case_when, columns_of, join_conditions, replace_columns};
 
 impl Prover<'_> {
-    /// May some row make the whole condition true? Where the answer is not exact, it is computed in files of one value.
+    /// May some row make the whole condition true? If the answer is not exact, the condition is
+    /// computed in files of one value.
     pub(crate) fn may_match(&mut self, condition: &Expr) -> Answer {
         let understood = self.may_be_true(condition);
         let with_statistics = self.knowledge.statistics != StatisticsSource::None;
@@ -19,7 +21,8 @@ impl Prover<'_> {
         all([understood, computed])
     }
 
-    /// False where every column holds one value, and these values do not make the condition true.
+    /// Returns a condition that is false where every column holds one value and these values do not
+    /// make the filter's condition true.
     fn unless_constant(&mut self, condition: &Expr) -> Answer {
         let columns = columns_of(condition);
         if !columns.iter().all(|path| self.may_hold_one_value(path)) {
@@ -38,16 +41,17 @@ impl Prover<'_> {
         Some(varies.or(computed))
     }
 
-    /// Whether statistics may tell that a column holds one value. Zeros of two signs and NaN lie between equal bounds of floats, and of
-    /// fields null counts are not relied on.
+    /// Returns whether statistics can prove that a column holds one value. Equal bounds of floats
+    /// may contain zeros of two signs and NaN, and null counts of fields are not reliable.
     fn may_hold_one_value(&self, path: &[String]) -> bool {
         let Some(data_type) = self.type_of(path).filter(|_| path.len() == 1) else { return false };
         let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
         self.is_partition(path) || (self.knowledge.statistics.hold_bounds_of(&data_type) && !is_float)
     }
 
-    /// When a column holds the same value in all rows of a file, always if nothing is said, and that value. Bounds that are equal leave one
-    /// value besides null.
+    /// Returns the condition under which a column holds the same value in all rows of a file, and
+    /// that value. Without a condition, the column always does. Equal bounds allow one value
+    /// besides null.
     fn only_value(&mut self, name: &str) -> Option<(Option<Expr>, Expr)> {
         let path = vec![name.to_owned()];
         let data_type = self.type_of(&path)?;

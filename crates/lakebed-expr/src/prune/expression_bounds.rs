@@ -1,7 +1,8 @@
-//! Between which values the values of an expression lie, as expressions on facts.
+//! Bounds of an expression's values, as expressions on facts.
 //!
-//! A column lies between its statistics, a partition column is its value, and a function that keeps the order of its arguments
-//! lies between its values at their bounds; what takes more thought is in `result_bounds`. Read [`Prover::bounds`] first.
+//! A column lies between its statistics, and a partition column is its value. A function that keeps
+//! the order of its arguments lies between its values at their bounds. More difficult cases are in
+//! `result_bounds`. Read [`Prover::bounds`] first.
 
 use arrow_schema::DataType;
 use datafusion_common::DFSchema;
@@ -18,11 +19,12 @@ use crate::evaluate::normalize_float::{normalized_float, without_normalization};
 use crate::evaluate::tree::case_when;
 
 impl Prover<'_> {
-    /// Bounds from each source that has some; several are all true at once.
+    /// Returns bounds from each source that has some. If there are several, all of them hold.
     pub(super) fn bounds(&mut self, value: &Expr) -> Vec<Bounds> {
         let mut found = self.bounds_of(value);
         found.retain(Bounds::is_known);
-        // Bounds name those of their arguments several times: of deeply nested calls they would become too long to compute.
+        // Bounds contain those of their arguments several times, so bounds of deeply nested calls
+        // would become too long to compute.
         if !found.iter().all(Bounds::is_short) {
             self.note("its bounds take too long to compute".to_owned());
             return vec![];
@@ -30,7 +32,7 @@ impl Prover<'_> {
         found.into_iter().map(|bounds| self.where_never_nan(value, bounds)).collect()
     }
 
-    /// If a row that matters cannot hold NaN here, the upper bound is one.
+    /// Marks bounds as free of NaN if a row that matters cannot hold NaN here.
     fn where_never_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
         let is_never_nan = || self.never_nan.iter().any(|known| without_normalization(known) == without_normalization(value));
         if bounds.may_be_nan() && is_never_nan() { Bounds { nan: NanBound::Never, ..bounds } } else { bounds }
@@ -98,7 +100,8 @@ impl Prover<'_> {
         found
     }
 
-    /// A call whose result follows its arguments lies between its results at their bounds.
+    /// Returns the bounds of a call whose result follows the order of its arguments: the results at
+    /// their bounds.
     fn bounds_of_call(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
         let spec = if kernel.spec.may_fail { kernel.spec.try_spec } else { kernel.spec.try_spec.or(Some(kernel.spec)) };
         if spec.is_some_and(|spec| spec.monotonicity == [Monotonicity::Chosen]) {
@@ -130,8 +133,8 @@ impl Prover<'_> {
         vec![]
     }
 
-    /// A value of CASE lies between the bounds of those it is chosen from. That of `coalesce` is the first one in files where this is never
-    /// null.
+    /// Returns the bounds of a CASE, which contain the bounds of all its possible values. The value
+    /// of `coalesce` is its first argument in files where this argument is never null.
     pub(super) fn bounds_of_case(&mut self, case: &Case) -> Vec<Bounds> {
         let values = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
         let values: Vec<&Expr> = values.map(AsRef::as_ref).filter(|value| !is_null(value)).collect();
@@ -150,7 +153,8 @@ impl Prover<'_> {
         }
     }
 
-    /// The greatest or the least of several values that are not null. It follows them in files where none of them is ever null.
+    /// Returns the bounds of the greatest or the least of several values that are not null. It
+    /// follows the values in files where none of them is ever null.
     pub(super) fn bounds_of_extreme(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
         let of_all: Vec<Vec<Bounds>> = args.iter().map(|arg| self.bounds(arg)).collect();
         let may_be_null = any(args.iter().map(|arg| self.may_be_null(arg)).collect::<Vec<_>>());
@@ -162,7 +166,7 @@ impl Prover<'_> {
             return of_any;
         }
         let is_greatest = kernel.spec.name == "greatest";
-        // The kernel passes over null, which as a bound says that nothing is known.
+        // The kernel ignores null, but a null bound means that nothing is known.
         let result = |bound: fn(&Bounds) -> Option<&Expr>| {
             let bounds = of_args.iter().map(|bounds| bound(bounds).cloned()).collect::<Option<Vec<_>>>()?;
             Some(extreme(bounds, &kernel.output, is_greatest))
@@ -170,12 +174,13 @@ impl Prover<'_> {
         let may_be_nan = of_args.iter().any(Bounds::may_be_nan);
         let nan = if may_be_nan { NanBound::Unless(result(Bounds::top)) } else { NanBound::Never };
         let low = result(|bounds| bounds.low.as_ref());
-        // Of NaN and a number the least is the number, which may lie above the bounds of what else could be NaN.
+        // The least of NaN and a number is the number, which may lie above the bounds of the other
+        // values if they are NaN.
         let high = if may_be_nan && !is_greatest { result(Bounds::top) } else { result(|bounds| bounds.high.as_ref()) };
         unless_null(may_be_null, vec![Bounds { low, high, nan }], of_any)
     }
 
-    /// The type of a value.
+    /// Returns the type of a value.
     fn result_of(&self, value: &Expr) -> Option<DataType> {
         value.get_type(&DFSchema::try_from(self.knowledge.schema.clone()).ok()?).ok()
     }

@@ -1,7 +1,8 @@
-//! What may be known about a file or row group, as columns of a batch with one row for each.
+//! The facts that may be known about a file or row group, as columns of a batch with one row for
+//! each.
 //!
-//! `proof` asks for facts while it builds a condition on them; whoever prunes fills them in afterwards. A fact that is null is
-//! not known. Read [`Fact`] first.
+//! `proof` requests facts while it builds a condition on them. The code that prunes provides them
+//! later. A null means that the fact is not known. Read [`Fact`] first.
 
 use std::sync::Arc;
 
@@ -11,37 +12,38 @@ use datafusion_common::Column;
 use datafusion_expr::Expr;
 use lakebed_core::{Error, Result};
 
-/// One thing that may be known; paths are logical.
+/// A fact that may be known; paths are logical.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fact {
-    /// The value of a partition column: the same in all rows, null meaning null.
+    /// The value of a partition column. All rows have this value, and null means null.
     Partition(String),
     /// The least value that the generated partition column of this number allows its base column.
     GeneratedLow(usize),
-    /// The greatest such value.
+    /// The greatest value that the generated partition column of this number allows its base
+    /// column.
     GeneratedHigh(usize),
     /// A lower bound of the values of a column that are not null.
     Minimum(Vec<String>),
     /// An upper bound of the values of a column that are neither null nor NaN.
     Maximum(Vec<String>),
-    /// How many values of a column are null.
+    /// The number of a column's values that are null.
     NullCount(Vec<String>),
     /// Whether the upper bound of a column holds for NaN, too.
     BoundsNan(Vec<String>),
     /// Whether the count of nulls of a field includes those of null structs around it.
     CountsNullStructs(Vec<String>),
-    /// How many rows there are, deleted ones included.
+    /// The number of rows, including deleted ones.
     Rows,
 }
 
-/// The facts that conditions ask for, in the order of their columns.
+/// The facts that conditions request, in the order of their columns.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     asked: Vec<(Fact, DataType)>,
 }
 
 impl Facts {
-    /// The column that holds a fact.
+    /// Returns the column that holds a fact.
     pub(crate) fn column(&mut self, fact: Fact, data_type: &DataType) -> Expr {
         let index = self.asked.iter().position(|(asked, _)| *asked == fact).unwrap_or_else(|| {
             self.asked.push((fact, data_type.clone()));
@@ -50,12 +52,12 @@ impl Facts {
         Expr::Column(Column::new_unqualified(index.to_string()))
     }
 
-    /// The facts asked for.
+    /// Returns the requested facts.
     pub(crate) fn asked(&self) -> impl Iterator<Item = &Fact> {
         self.asked.iter().map(|(fact, _)| fact)
     }
 
-    /// The schema of the batches that hold them.
+    /// Returns the schema of the batches that hold the facts.
     pub(crate) fn schema(&self) -> Schema {
         let fields = self.asked.iter().enumerate();
         Schema::new(
@@ -63,7 +65,7 @@ impl Facts {
         )
     }
 
-    /// A batch of facts; what the provider does not know is null.
+    /// Returns a batch of facts. A fact that the provider does not know is null.
     pub(crate) fn batch(&self, rows: usize, mut provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<RecordBatch> {
         let mut arrays = Vec::with_capacity(self.asked.len());
         for (fact, data_type) in &self.asked {
@@ -72,7 +74,7 @@ impl Facts {
                     return Err(Error::internal(format!("{} values of {fact:?} for {rows} files", array.len())));
                 }
                 Some(array) if array.data_type() == data_type => array,
-                // Statistics in another type are worth what a cast makes of them; what it cannot cast is not known.
+                // Statistics with another type are cast. A value that cannot be cast is not known.
                 Some(array) => arrow_cast::cast(&array, data_type).unwrap_or_else(|_| new_null_array(data_type, rows)),
                 None => new_null_array(data_type, rows),
             };

@@ -1,17 +1,19 @@
-//! Bounds of row ids and the other fields of `_metadata`. No statistics hold them; they follow from the log and from footers.
+//! Bounds of row ids and the other fields of `_metadata`. They are not in the statistics and follow
+//! from the log and from footers.
 //!
-//! They stand among the wanted statistics under a path that no column has, and [`metadata_field`] tells them apart. Code that does not know
-//! them leaves them null, which proves nothing.
+//! They are requested together with statistics, under a path that no column has. [`metadata_field`]
+//! recognizes such a path. Code that does not know these fields leaves them null, which proves
+//! nothing.
 
 use lakebed_core::schema::{PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 
 use crate::bind::metadata_column;
 
-/// What their paths begin with. Tables have no columns of such names.
+/// The prefix of their paths. Tables have no columns with such names.
 const PLACE: &str = "\u{0}rows";
 
-/// The statistic of what a path asks of rows, if it does.
+/// Returns the statistic for a path that names a field of `_metadata`, if it does.
 pub(super) fn stat_of_rows(kind: StatKind, path: &[String], schema: &StructType) -> Option<StatColumn> {
     let name = metadata_column::metadata_field(schema, path)??;
     let data_type = match (kind, name) {
@@ -21,7 +23,8 @@ pub(super) fn stat_of_rows(kind: StatKind, path: &[String], schema: &StructType)
     Some(StatColumn { kind, path: vec![PLACE.to_owned(), name.to_owned()], data_type })
 }
 
-/// The name of what a statistic is about, if that is no column of the table.
+/// Returns the name of the metadata field that a statistic describes, if it is not a column of the
+/// table.
 pub fn metadata_field(column: &StatColumn) -> Option<&str> {
     match column.path.as_slice() {
         [place, name] if place == PLACE => Some(name),

@@ -1,4 +1,4 @@
-//! From a condition on rows to a condition on facts: could any row of a file make it true?
+//! Turns a condition on rows into a condition on facts: could any row of a file make it true?
 //!
 //! Three questions are asked of a condition: may some row make it true, may some row make it false, may some row make it null.
 //! NOT swaps the first two, so nothing is ever negated mechanically. An answer is a condition on facts that is false only when no
@@ -19,7 +19,7 @@ use crate::evaluate::normalize_float::without_normalization;
 use crate::evaluate::tree::columns_of;
 use crate::function::text::{STARTS_WITH, prefix_of};
 
-/// Above this many values IN is answered by searching the list instead of comparing each value.
+/// With more values than this, IN searches the list instead of comparing each value.
 const MANY_VALUES: usize = 8;
 
 impl Prover<'_> {
@@ -28,7 +28,7 @@ impl Prover<'_> {
         self.may_be(condition, true)
     }
 
-    /// May some row make the condition true, or false, as wanted?
+    /// May some row give the condition the truth value `wanted`?
     fn may_be(&mut self, condition: &Expr, wanted: bool) -> Answer {
         match condition {
             Expr::Literal(ScalarValue::Boolean(value), _) => Some(lit(*value == Some(wanted))),
@@ -60,7 +60,7 @@ impl Prover<'_> {
                 answer
             }
             (Operator::And, false) | (Operator::Or, true) => {
-                // Each side stands for itself, and a row need not fulfil both.
+                // Each side is judged alone, and no single row has to satisfy both.
                 any([self.may_be(left, wanted), self.may_be(right, wanted)])
             }
             (Operator::IsNotDistinctFrom, true) | (Operator::IsDistinctFrom, false) => {
@@ -79,7 +79,8 @@ impl Prover<'_> {
         }
     }
 
-    /// What is not understood, except that it is null where a value is.
+    /// Returns the answer for an expression that is not understood, except that it is null where a
+    /// value is null.
     fn unless_null(&mut self, what: &str, value: &Expr) -> Answer {
         self.note(format!("{what} is not understood"));
         self.not_all_null(value)
@@ -125,7 +126,7 @@ impl Prover<'_> {
         }
         let mut answers = vec![self.not_all_null(value)];
         for Bounds { low, high, .. } in self.bounds(value) {
-            // A value of the list is not NaN, so the upper bound holds whatever NaN stands above it.
+            // A value of the list is not NaN, so the upper bound holds even if the column has NaN.
             if let (Some(low), Some(high)) = (low, high) {
                 answers.push(any_between(values.clone(), low, high));
             }
@@ -154,7 +155,7 @@ impl Prover<'_> {
         }
     }
 
-    /// `~` with a pattern that begins at the start of the text with plain letters.
+    /// Answers `~` with a pattern that begins with literal characters at the start of the string.
     fn regex(&mut self, value: &Expr, pattern: &Expr) -> Answer {
         match pattern {
             Expr::Literal(ScalarValue::Utf8(Some(pattern)), _) => match regex_prefix(pattern) {
@@ -165,14 +166,14 @@ impl Prover<'_> {
         }
     }
 
-    /// May some text begin with a prefix, or not begin with it?
+    /// May some string begin with a prefix, or not begin with it?
     fn prefix(&mut self, value: &Expr, prefix: &str, excluded: bool) -> Answer {
         let length = i32::try_from(prefix.chars().count()).unwrap_or(i32::MAX);
         let mut answers = vec![self.not_all_null(value)];
         for Bounds { low, high, .. } in self.bounds(value) {
             let front = |bound: Expr| prefix_of(bound, length);
             if excluded {
-                // All begin with it if the least and the greatest do.
+                // All strings begin with the prefix if the least and the greatest do.
                 if let (Some(low), Some(high)) = (low, high) {
                     answers.push(Some(front(low).not_eq(lit(prefix)).or(front(high).not_eq(lit(prefix)))));
                 }
@@ -188,7 +189,7 @@ impl Prover<'_> {
         if case.expr.is_some() {
             return self.unknown("CASE");
         }
-        // A later branch is taken only where the conditions of those before it do not hold.
+        // A later branch is chosen only where the conditions of the earlier branches do not hold.
         self.inexact();
         let mut answers = Vec::new();
         for (when, then) in &case.when_then_expr {
@@ -200,7 +201,8 @@ impl Prover<'_> {
         any(answers)
     }
 
-    /// A boolean column, a function that answers true or false, or what is not understood.
+    /// Answers a boolean column, a function that returns true or false, or an expression that is
+    /// not understood.
     fn other(&mut self, condition: &Expr, wanted: bool) -> Answer {
         if let Some((kernel, [value, Expr::Literal(ScalarValue::Utf8(Some(prefix)), _)])) = Kernel::of(condition)
             && std::ptr::eq(kernel.spec, &STARTS_WITH)
@@ -224,7 +226,7 @@ impl Prover<'_> {
     }
 }
 
-/// The plain beginning of a LIKE pattern, and what follows it.
+/// Returns the literal prefix of a LIKE pattern, and the rest of the pattern.
 fn like_prefix(pattern: &str) -> (String, &str) {
     let mut prefix = String::new();
     let mut rest = pattern;
@@ -236,7 +238,7 @@ fn like_prefix(pattern: &str) -> (String, &str) {
                 prefix.push(escaped);
                 rest = after.get(escaped.len_utf8()..).unwrap_or_default();
             }
-            // What other escapes mean is left to the rows.
+            // Other escapes are not interpreted here. They are evaluated on rows.
             ('\\', _) => return (prefix, rest),
             (c, _) => {
                 prefix.push(c);
@@ -247,19 +249,19 @@ fn like_prefix(pattern: &str) -> (String, &str) {
     (prefix, "")
 }
 
-/// The text with which everything begins that a regular expression matches.
+/// Returns the prefix of all strings that a regular expression matches.
 fn regex_prefix(pattern: &str) -> Option<String> {
     let body = pattern.strip_prefix('^').filter(|body| !body.contains('|'))?;
     let end = body.find(|c: char| !(c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '/' | ':' | ','))).unwrap_or(body.len());
     let mut prefix = body.get(..end)?.to_string();
-    // What may follow so may also be absent.
+    // A character before one of these quantifiers may also be absent.
     if body.get(end..).is_some_and(|rest| rest.starts_with(['*', '?', '{'])) {
         prefix.pop();
     }
     (!prefix.is_empty()).then_some(prefix)
 }
 
-/// A value by its columns, for notes.
+/// Describes a value by its columns, for notes.
 fn describe(value: &Expr) -> String {
     let value = without_normalization(value);
     if let Some(path) = column_path(value) {

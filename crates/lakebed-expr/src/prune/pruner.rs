@@ -1,4 +1,4 @@
-//! Decides from what is known about files which of them a filter needs. Read [`Pruner`] first.
+//! Decides from facts about files which of them a filter needs. Read [`Pruner`] first.
 
 use std::sync::Arc;
 
@@ -27,70 +27,75 @@ use crate::filter::Filter;
 
 /// Decides from the log alone which files a filter needs.
 ///
-/// Ask [`partition_columns`](Self::partition_columns) and [`statistics`](Self::statistics) what to read, then either
-/// [`prune`](Self::prune) in one go or [`prune_partitions`](Self::prune_partitions) and, for the files that are left,
+/// Read the data that [`partition_columns`](Self::partition_columns) and
+/// [`statistics`](Self::statistics) return. Then call either [`prune`](Self::prune), or
+/// [`prune_partitions`](Self::prune_partitions) and, for the remaining files,
 /// [`prune_stats`](Self::prune_stats).
 #[derive(Debug)]
 pub struct Pruner {
     conjuncts: Vec<PreparedConjunct>,
     generated: Vec<Generated>,
-    /// The partition columns whose values are looked at.
+    /// The partition columns whose values the filter needs.
     partitions: Vec<PartitionColumn>,
     /// The facts behind `statistics`, in the same order.
     statistic_facts: Vec<Fact>,
     statistics: Vec<StatColumn>,
-    /// For each of them, to how many characters its texts are padded when they are read.
+    /// For each statistic, the length in characters to which its strings are padded when they are
+    /// read.
     padded_lengths: Vec<Option<u32>>,
-    /// What it must know of statistics before they prove anything, and the facts that it becomes.
+    /// The questions about statistics that must be answered before the statistics prove anything,
+    /// and the facts that the answers become.
     questions: Vec<(Fact, Question)>,
 }
 
 /// A partition column that a filter needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionColumn {
-    /// Its logical name.
+    /// The column's logical name.
     pub name: String,
-    /// Its name in the log.
+    /// The column's physical name, as in the log.
     pub physical: String,
-    /// Its type.
+    /// The column's type.
     pub data_type: PrimitiveType,
 }
 
-/// What is known about some files, one value each.
+/// Facts about some files, one value for each file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileFacts<'a> {
-    /// How many files there are.
+    /// The number of files.
     pub files: usize,
-    /// The values of [`Pruner::partition_columns`], typed as the columns are.
+    /// The values of [`Pruner::partition_columns`], with the types of the columns.
     pub partitions: &'a [ArrayRef],
-    /// The arrays of [`Pruner::statistics`]. Deletion vectors and loose bounds change nothing: bounds stay bounds, and of the null
-    /// counts only zero and "all" are used, which hold in any case.
+    /// The arrays of [`Pruner::statistics`]. They are valid for files with deletion vectors and
+    /// loose bounds, too: bounds stay bounds, and of the null counts only zero and "all" are used,
+    /// which hold in any case.
     pub stats: &'a [ArrayRef],
     /// The answers to [`Pruner::questions`].
     pub answers: &'a [BooleanArray],
 }
 
-/// Which files are left, and what skipped the others.
+/// The files that are left, and the counts of the files that were skipped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PruneResult {
-    /// For each file whether it may hold rows that match.
+    /// For each file, whether it may hold rows that match.
     pub keep: BooleanArray,
-    /// How many files partition values skipped.
+    /// The number of files that partition values skipped.
     pub by_partition: usize,
-    /// How many more files statistics skipped.
+    /// The number of further files that statistics skipped.
     pub by_stats: usize,
-    /// What each conjunct did, in the order of [`Pruner::conjuncts`].
+    /// The effect of each conjunct, in the order of [`Pruner::conjuncts`].
     pub by_conjunct: Vec<ConjunctCounts>,
 }
 
-/// What one conjunct did with some files. A file is skipped by the first that can: by partition values, then by statistics.
+/// The effect of one conjunct on some files. A file is skipped by the first conjunct that can skip
+/// it: by partition values, then by statistics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConjunctCounts {
-    /// Files that it skipped by partition values.
+    /// The files that the conjunct skipped by partition values.
     pub by_partition: usize,
-    /// Files that it skipped by statistics.
+    /// The files that the conjunct skipped by statistics.
     pub by_stats: usize,
-    /// Files of which it lacks statistics, among those that all conjuncts left.
+    /// The files that lack statistics for the conjunct, among those that all conjuncts left.
     pub undecided: usize,
 }
 
@@ -103,7 +108,8 @@ impl PartitionColumn {
 }
 
 impl Pruner {
-    /// A pruner for a table's schema, its partition columns by their logical names, and its column mapping.
+    /// Creates a pruner for a table's schema, its partition columns by their logical names, and its
+    /// column mapping.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](lakebed_core::ErrorKind::Internal) if a condition cannot be compiled.
@@ -111,7 +117,7 @@ impl Pruner {
         Self::by(StatisticsSource::Log, filter, schema, partition_columns, mode)
     }
 
-    /// The same for parts of files, whose statistics their footers have.
+    /// Creates a pruner for parts of files, whose statistics are in the footers.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -145,7 +151,8 @@ impl Pruner {
         Ok(pruner)
     }
 
-    /// Lists what the conditions ask for. Statistics that no column of the schema has are never known.
+    /// Lists the data that the conditions need. Statistics that no column of the schema has are
+    /// never known.
     fn collect_wanted(&mut self, partitions: &[String], schema: &StructType, mode: MappingMode) {
         let conditions =
             || self.conjuncts.iter().flat_map(|conjunct| conjunct.by_partitions.iter().chain(&conjunct.by_statistics));
@@ -173,66 +180,70 @@ impl Pruner {
         self.partitions = needed;
     }
 
-    /// The partition columns whose values it needs.
+    /// Returns the partition columns whose values the pruner needs.
     pub fn partition_columns(&self) -> &[PartitionColumn] {
         &self.partitions
     }
 
-    /// The statistics it needs.
+    /// Returns the statistics that the pruner needs.
     pub fn statistics(&self) -> &[StatColumn] {
         &self.statistics
     }
 
-    /// What it must know of statistics.
+    /// Returns the questions about statistics that the pruner needs answered.
     pub fn questions(&self) -> impl ExactSizeIterator<Item = &Question> {
         self.questions.iter().map(|(_, question)| question)
     }
 
-    /// The conjuncts of the filter and by what each skips files.
+    /// Returns the conjuncts of the filter, and how each of them skips files.
     pub fn conjuncts(&self) -> impl Iterator<Item = (&str, &SkippedBy)> {
         self.conjuncts.iter().map(|conjunct| (conjunct.text.as_str(), &conjunct.used))
     }
 
-    /// Whether partition values alone decide the filter, so that every row of a kept file matches.
+    /// Returns whether partition values alone decide the filter, so that every row of a kept file
+    /// matches.
     pub fn is_exact_on_partitions(&self) -> bool {
         self.conjuncts.iter().all(|conjunct| conjunct.exact)
     }
 
-    /// Whether partition values alone decide the filter, and some of them may make it fail.
+    /// Returns whether partition values alone decide the filter, and some of them may make it fail.
     pub fn may_fail_on_partitions(&self) -> bool {
         self.is_exact_on_partitions() && self.conjuncts.iter().any(|conjunct| conjunct.may_fail)
     }
 
-    /// For each file of the table whether its partition values allow matching rows.
+    /// Returns for each file of the table whether its partition values allow matching rows.
     ///
     /// # Errors
-    /// If the arrays are not those asked for, or if the filter fails on values after which nobody looks at rows.
+    /// Fails if the arrays are not the requested ones, or if the filter fails on values and no
+    /// later step evaluates it on rows.
     pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
         let known = FileFacts { files, partitions, stats: &[], answers: &[] };
         self.first_to_skip(&known, true, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
-    /// The same for files that the table may no longer have: on these a filter cannot fail.
+    /// Prunes files that the table may no longer have. The filter cannot fail on these files.
     ///
     /// # Errors
-    /// If the arrays are not those asked for.
+    /// Fails if the arrays are not the requested ones.
     pub fn prune_candidates(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
         let known = FileFacts { files, partitions, stats: &[], answers: &[] };
         self.first_to_skip(&known, false, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
-    /// For each file whether its statistics allow matching rows; the files are those that partition values left.
+    /// Returns for each file whether its statistics allow matching rows. The files are those that
+    /// partition values left.
     ///
     /// # Errors
-    /// If the arrays are not those asked for.
+    /// Fails if the arrays are not the requested ones.
     pub fn prune_stats(&self, known: &FileFacts<'_>) -> Result<BooleanArray> {
         self.first_to_skip(known, false, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
     }
 
-    /// Both, with counts of what skipped how many and of what could not.
+    /// Prunes by partition values and statistics. Counts the files that each conjunct skipped and
+    /// the files that it could not decide.
     ///
     /// # Errors
-    /// If the arrays are not those asked for.
+    /// Fails if the arrays are not the requested ones.
     pub fn prune(&self, known: &FileFacts<'_>) -> Result<PruneResult> {
         let (by_partition, counts) = self.first_to_skip(known, true, |conjunct| conjunct.by_partitions.as_ref())?;
         let mut by_conjunct: Vec<ConjunctCounts> =
@@ -259,8 +270,9 @@ impl Pruner {
         })
     }
 
-    /// Applies one condition of each conjunct, and counts the files that each is the first to skip. With `decides`, what fails after which
-    /// nobody looks at rows is an error.
+    /// Applies one condition of each conjunct, and counts the files that each conjunct is the first
+    /// to skip. With `decides`, a failing condition is an error if no later step evaluates it on
+    /// rows.
     fn first_to_skip<'p>(
         &'p self,
         known: &FileFacts<'_>,
@@ -283,8 +295,9 @@ impl Pruner {
         Ok((keep, counts))
     }
 
-    /// Which files match, where nobody looks at rows after this. A condition that fails on a file that those before it left fails the
-    /// scan, as it would on the rows.
+    /// Returns which files match, if no later step evaluates the condition on rows. If the
+    /// condition fails on a file that earlier conditions left, the scan fails, as it would on the
+    /// rows.
     fn decide(&self, text: &str, condition: &Condition, known: &FileFacts<'_>, left: &BooleanArray) -> Result<BooleanArray> {
         self.check(known)?;
         let test = |known: &FileFacts<'_>| {
@@ -313,7 +326,7 @@ impl Pruner {
         Err(Error::internal(format!("{} partition columns instead of {:?}", known.partitions.len(), self.partitions)))
     }
 
-    /// The values of a fact, if they are known.
+    /// Returns the values of a fact, if they are known.
     fn fact(&self, fact: &Fact, known: &FileFacts<'_>) -> Option<ArrayRef> {
         let partition = |name: &String| {
             let index = self.partitions.iter().position(|other| other.name == *name)?;
@@ -344,7 +357,7 @@ impl Pruner {
     }
 }
 
-/// Partition columns as the schema spells them.
+/// Returns partition columns as the schema spells them.
 fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
     let spelled = |name: &String| {
         let index = field_index(schema.fields(), name);
