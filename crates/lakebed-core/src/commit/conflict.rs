@@ -1,10 +1,10 @@
-//! Whether a transaction may still commit after another one was there first.
+//! Decides whether a transaction may still commit after another one was first.
 //!
-//! The rules are Delta Spark's, winner by winner in the order of their versions, with three
-//! refinements that keep them safe: an added file matters only if its statistics, not its partition
-//! alone, let it hold rows that were read; commits that only rearrange files do not matter to those
-//! who did not touch these files; and two transactions that delete different rows of one file both
-//! commit. Read [`check`].
+//! The rules are Delta Spark's, applied to one winner after the other in the order of their
+//! versions. Three refinements keep them safe. An added file matters only if its statistics, and
+//! not only its partition, allow rows that were read. Commits that only rearrange files do not
+//! matter to transactions that did not touch these files. Two transactions that delete different
+//! rows of one file both commit. Read [`check`].
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,7 +24,7 @@ use crate::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME, t
 use crate::schema::{self, DataType, StructType};
 use crate::{Error, ErrorKind, Result};
 
-/// The key of a field's metadata that moves on with every write of an identity column.
+/// The key of a field's metadata that changes with every write of an identity column.
 pub const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 
 const MODE: &str = "delta.columnMapping.mode";
@@ -32,18 +32,18 @@ const MODE: &str = "delta.columnMapping.mode";
 /// A transaction that has not been committed.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingTransaction<'a> {
-    /// What it wants.
+    /// The changes of the transaction.
     pub draft: &'a Draft,
-    /// What it read.
+    /// The read set of the transaction.
     pub reads: &'a Reads,
-    /// Under which rules it looks at others.
+    /// The isolation level for other commits.
     pub isolation: IsolationLevel,
     /// The table, for messages.
     pub table: &'a str,
 }
 
-/// Holds a transaction against one winner, which came right after `base`. `may_match` tells whether
-/// any of some files may hold rows that the transaction's predicates asked for.
+/// Checks a transaction against one winner, which directly follows `base`. `may_match` returns
+/// whether any of some files may hold rows that match the transaction's predicates.
 ///
 /// # Errors
 /// [`ErrorKind::CommitConflict`](crate::ErrorKind::CommitConflict) if the transaction cannot stand
@@ -69,7 +69,7 @@ pub fn check(
 }
 
 impl Reads {
-    /// Rows that were read and that the winner only moved are read where they are now.
+    /// Updates the read set: rows that the winner only moved are read at their new position.
     pub fn follow(&mut self, winner: &Winner) {
         if winner.removed_keys().any(|key| self.has_key(key)) {
             self.keys(winner.moved_keys().copied());
@@ -149,8 +149,8 @@ impl ConflictCheck<'_> {
         Ok(())
     }
 
-    /// The files of which both only deleted rows, from the same state, unless what is done depends
-    /// on rows that stay.
+    /// Returns the files in which both only deleted rows, from the same state, unless the effects
+    /// depend on rows that stay.
     fn both_changed(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
         if !self.pending.reads.is_of_deleted_rows_alone() {
@@ -173,15 +173,16 @@ impl ConflictCheck<'_> {
         if removed.any(|key| reads.is_whole_table() || reads.has_key(key)) {
             return Err(self.conflict(ConflictKind::ConcurrentDeleteRead, "it removed or changed rows that this one has read"));
         }
-        // A file with news about it, such as statistics: to write these would bring the file back.
+        // The transaction changes only facts about the file, such as statistics. Writing them would
+        // bring the removed file back.
         match self.pending.draft.adds.iter().find(|add| self.winner.removes(&add.path)) {
             Some(add) => Err(self.conflict(ConflictKind::ConcurrentDeleteRead, format!("it removed {}", add.path))),
             None => Ok(()),
         }
     }
 
-    /// What another noted about a file, such as row ids, would be lost if the file was put into the
-    /// log as it was before.
+    /// Facts that the winner recorded about a file, such as row ids, would be lost if the file was
+    /// added to the log as it was before.
     fn noted(&self) -> Result<()> {
         let draft = self.pending.draft;
         let mut own = draft.vectors.iter().map(|change| &change.before.path).chain(draft.adds.iter().map(|add| &add.path));
@@ -211,7 +212,8 @@ impl ConflictCheck<'_> {
     }
 }
 
-/// What a transaction that knew the older metadata cannot live with; none if it can.
+/// Returns the change that conflicts with a transaction based on the older metadata, or `None` if
+/// nothing does.
 fn metadata_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     if new.id != old.id {
         return Some("the table: it was dropped and made anew".to_owned());
@@ -225,7 +227,7 @@ fn metadata_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     configuration_difference(old, new).or_else(|| schema_difference(old, new))
 }
 
-/// Properties that may come to be set without harm to what was written before.
+/// Compares properties. Some may be set later without harm to data that was written before.
 fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     let removed = old.configuration.keys().find(|key| new.property(key).is_none() && old.property(key).is_some());
     if let Some(key) = removed {
@@ -252,8 +254,9 @@ fn is_harmless(key: &str, before: &str, value: &str) -> bool {
     }
 }
 
-/// A schema may get names and ids of column mapping, as long as data is found where it was, and the
-/// marks of identity columns may move: nothing of that touches files written under the old one.
+/// Compares schemas. A schema may get names and ids of column mapping, as long as data is found
+/// where it was, and the marks of identity columns may move. These changes do not affect files
+/// written under the old schema.
 fn schema_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     if old.schema_string == new.schema_string && old.property(MODE) == new.property(MODE) {
         return None;
@@ -265,7 +268,7 @@ fn schema_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     (!is_same).then(|| "the schema".to_owned())
 }
 
-/// The columns of a table, and how its files name them.
+/// The columns of a table, and their names in its files.
 struct Columns {
     schema: StructType,
     mode: MappingMode,
@@ -281,7 +284,7 @@ impl Columns {
         without_notes(self.schema.clone(), &[PHYSICAL_NAME, FIELD_ID, NESTED_IDS, IDENTITY_MARK])
     }
 
-    /// Under their names in files, and with their ids if there were such before.
+    /// Returns the columns with their names in files, and with their ids if they had ids before.
     fn in_files(&self, before: &Self) -> Value {
         let mut notes = vec![PHYSICAL_NAME, IDENTITY_MARK];
         if before.mode == MappingMode::None {

@@ -1,9 +1,8 @@
-//! What a transaction wants to change, and the lines of the commit that does it on top of a
-//! version.
+//! The changes of a transaction, and the lines of the commit that makes them on top of a version.
 //!
-//! A draft knows no version. Whatever depends on the version or on what others gave out meanwhile
-//! (row ids, commit versions of rows, in-commit timestamps) is decided each time [`Draft::render`]
-//! is called, so that trying again after a conflict needs no mending.
+//! A draft has no version. Everything that depends on the version or on values that other commits
+//! assigned (row ids, commit versions of rows, in-commit timestamps) is decided each time
+//! [`Draft::render`] is called, so that a retry after a conflict needs no corrections.
 
 use std::collections::HashMap;
 
@@ -18,32 +17,33 @@ use super::info::{Operation, Provenance, commit_info};
 use super::reads::Reads;
 use super::row_ids::{self, RowIds};
 
-/// Since when a table has in-commit timestamps, if not from its beginning.
+/// The properties that record since when a table has in-commit timestamps, if not from its
+/// beginning.
 const ENABLEMENT: [&str; 2] = ["delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"];
 const CHECKPOINT_PROTECTION: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
-/// What a transaction wants to change.
+/// The changes that a transaction makes.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
-    /// What readers and writers must know from now on.
+    /// The protocol from now on.
     pub protocol: Option<Protocol>,
-    /// Schema, partitioning and properties from now on.
+    /// The schema, partitioning and properties from now on.
     pub metadata: Option<Metadata>,
-    /// Files that become part of the table. Those without row ids are given fresh ones.
+    /// Files that are added to the table. Files without row ids get new ones.
     pub adds: Vec<Add>,
-    /// Files that no longer are.
+    /// Files that are removed from the table.
     pub removes: Vec<Removal>,
     /// Files that lose rows.
     pub vectors: Vec<VectorChange>,
     /// Files of changed rows.
     pub cdc: Vec<Cdc>,
-    /// How far applications have come.
+    /// The new transaction identifiers of applications.
     pub transactions: Vec<SetTransaction>,
-    /// Configuration by name.
+    /// Domain metadata by name.
     pub domains: Vec<DomainMetadata>,
 }
 
-/// Files that leave the table, as the table has them.
+/// Files that are removed from the table, as the table has them.
 #[derive(Debug, Clone)]
 pub struct Removal {
     /// The files.
@@ -55,43 +55,44 @@ pub struct Removal {
 /// A file that stays, with more of its rows deleted.
 #[derive(Debug, Clone)]
 pub struct VectorChange {
-    /// As the table has it, with the statistics it is to keep.
+    /// The file as the table has it, with the statistics that it keeps.
     pub before: Add,
-    /// Where the rows are noted that are deleted afterwards.
+    /// The deletion vector of the file after the change.
     pub after: DeletionVectorDescriptor,
     /// The rows that this change deletes, without those deleted before.
     pub deleted: DeletionVector,
 }
 
-/// A commit ready to be put.
+/// A commit that is ready to be written.
 #[derive(Debug, Clone)]
 pub struct Rendered {
-    /// Of which version.
+    /// The version of the commit.
     pub version: u64,
     /// The lines of its file.
     pub bytes: Vec<u8>,
 }
 
 impl Draft {
-    /// Whether nothing would change.
+    /// Returns whether the draft changes nothing.
     pub fn is_empty(&self) -> bool {
         let has_actions = self.protocol.is_some() || self.metadata.is_some() || self.has_file_actions() || !self.cdc.is_empty();
         !has_actions && self.transactions.is_empty() && self.domains.is_empty()
     }
 
-    /// Whether files are added or removed.
+    /// Returns whether files are added or removed.
     pub fn has_file_actions(&self) -> bool {
         !self.adds.is_empty() || !self.vectors.is_empty() || self.removes.iter().any(|removal| !removal.files.is_empty())
     }
 
-    /// Whether nothing was read, and files are added only: then others' changes do not matter.
+    /// Returns whether nothing was read and files are only added. Other transactions' changes then
+    /// do not matter.
     pub fn is_blind_append(&self, reads: &Reads) -> bool {
         let removes = self.removes.iter().any(|removal| !removal.files.is_empty()) || !self.vectors.is_empty();
         !removes && self.cdc.is_empty() && !reads.is_of_data()
     }
 
-    /// Under which rules others are looked at: commits that only move rows about need not see what
-    /// others add.
+    /// Returns the isolation level. Commits that only move rows need not consider rows that other
+    /// commits add.
     pub fn isolation(&self, of_table: IsolationLevel) -> IsolationLevel {
         let others = self.protocol.is_some() || self.metadata.is_some() || !self.transactions.is_empty();
         let domains = self.domains.iter().any(|domain| domain.domain != row_ids::DOMAIN);
@@ -104,7 +105,7 @@ impl Draft {
             || self.removes.iter().any(|removal| removal.data_change && !removal.files.is_empty())
     }
 
-    /// The paths of the files that are removed, deletion vectors changed among them.
+    /// Returns the paths of the removed files, including files whose deletion vectors change.
     pub fn removed_paths(&self) -> Result<Vec<&str>> {
         let mut paths: Vec<&str> = self.vectors.iter().map(|change| change.before.path.as_str()).collect();
         for removal in &self.removes {
@@ -113,7 +114,7 @@ impl Draft {
         Ok(paths)
     }
 
-    /// The commit that does all this on top of `base`.
+    /// Returns the commit that makes these changes on top of `base`.
     pub fn render(&self, base: &Base, operation: &Operation, told: &Provenance, now_ms: i64) -> Result<Rendered> {
         let version = base.next_version();
         let mut lines = Lines::default();
@@ -161,7 +162,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The properties that hold once this is committed.
+    /// Returns the properties that hold after this commit.
     fn properties_after(&self, base: &Base) -> Result<TableProperties> {
         match &self.metadata {
             Some(metadata) => TableProperties::parse(&metadata.configuration),
@@ -171,7 +172,7 @@ impl Draft {
 }
 
 impl VectorChange {
-    /// The file as it will be: statistics are bounds from now on.
+    /// Returns the file after the change. Its statistics are only bounds from then on.
     pub fn after(&self) -> Add {
         Add { deletion_vector: Some(self.after.clone()), data_change: true, ..self.before.clone() }
     }
@@ -188,13 +189,13 @@ impl Lines {
     }
 }
 
-/// PROTOCOL "In-Commit Timestamps": later than that of the version before.
+/// PROTOCOL "In-Commit Timestamps": the timestamp is later than that of the previous version.
 fn in_commit_timestamp(base: &Base, now_ms: i64) -> i64 {
     base.in_commit_timestamp.map_or(now_ms, |before| now_ms.max(before.saturating_add(1)))
 }
 
-/// Metadata with what older versions are read by: since when there are in-commit timestamps, and
-/// which checkpoints must stay.
+/// Returns metadata with the properties that older versions need: since when there are in-commit
+/// timestamps, and which checkpoints must stay.
 fn with_history(metadata: &Metadata, base: &Base, version: u64, in_commit_timestamp: Option<i64>) -> Metadata {
     let mut metadata = metadata.clone();
     let configuration = &mut metadata.configuration;
@@ -212,7 +213,7 @@ fn with_history(metadata: &Metadata, base: &Base, version: u64, in_commit_timest
     metadata
 }
 
-/// Unless the new configuration has a value of its own.
+/// Keeps a property, unless the new configuration has its own value.
 fn keep_property(configuration: &mut HashMap<String, Option<String>>, name: &str, base: &Base) {
     if let (None, Some(value)) = (configuration.get(name), base.metadata.configuration.get(name)) {
         configuration.insert(name.to_owned(), value.clone());
@@ -225,7 +226,8 @@ fn with_row_ids(add: &Add, row_ids: Option<&mut RowIds>) -> Result<Add> {
     Ok(Add { base_row_id: Some(base_row_id), default_row_commit_version: Some(version), ..add.clone() })
 }
 
-/// The removal of a file. It keeps what the file was: change feeds and row tracking need it.
+/// Returns the tombstone of a file. It keeps the facts about the file that change feeds and row
+/// tracking need.
 fn remove(add: Add, now_ms: i64, data_change: bool) -> Remove {
     Remove {
         path: add.path,
@@ -243,7 +245,7 @@ fn remove(add: Add, now_ms: i64, data_change: bool) -> Remove {
 }
 
 impl FileBatch {
-    /// The files as actions.
+    /// Returns the files as actions.
     pub fn to_adds(&self) -> Result<Vec<Add>> {
         let actions = crate::log::checkpoint::file_actions(&self.as_checkpoint()?, "_delta_log")?;
         actions

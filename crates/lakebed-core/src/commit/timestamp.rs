@@ -1,9 +1,9 @@
-//! When versions were made, and which version a timestamp means.
+//! The times at which versions were created, and the version that a timestamp means.
 //!
-//! Two clocks: the times of the commit files, made strictly increasing ([`monotonise`]), and the
-//! in-commit timestamps of tables that have them, from the version on at which they got them. The
-//! latter stand inside the commits, so [`Search`] asks for those few that it needs. PROTOCOL
-//! "In-Commit Timestamps".
+//! There are two clocks: the times of the commit files, made strictly increasing ([`monotonise`]),
+//! and the in-commit timestamps of tables that have them, from the version at which they were
+//! enabled. In-commit timestamps are inside the commits, so [`Search`] requests only the few that
+//! it needs. PROTOCOL "In-Commit Timestamps".
 
 #[cfg(test)]
 mod tests;
@@ -14,30 +14,29 @@ use chrono::{DateTime, SecondsFormat};
 
 use crate::{Error, ErrorKind, Result};
 
-/// When a version was made, in milliseconds since the epoch.
+/// The time at which a version was created, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionTime {
     /// The version.
     pub version: u64,
-    /// When.
+    /// The time.
     pub timestamp_ms: i64,
 }
 
-/// Since when a table has in-commit timestamps. A table that was made with them has them since
-/// version 0.
+/// The point from which a table has in-commit timestamps. A table that was created with them has
+/// them since version 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IctEnablement {
-    /// The first version that has one.
+    /// The first version that has an in-commit timestamp.
     pub version: u64,
     /// Its in-commit timestamp; if unknown, the least number.
     pub timestamp_ms: i64,
 }
 
-/// Makes the times of commit files strictly increasing: each at least a millisecond later than the
-/// one before.
+/// Makes the times of commit files strictly increasing: each is at least a millisecond later than
+/// the previous one.
 ///
-/// The commits must be in order. The outcome depends on the first of them, as it does in Delta
-/// Spark.
+/// The commits must be in order. The result depends on the first of them, as in Delta Spark.
 pub fn monotonise(commits: &mut [VersionTime]) {
     let mut least = i64::MIN;
     for commit in commits {
@@ -48,8 +47,8 @@ pub fn monotonise(commits: &mut [VersionTime]) {
 
 /// The search for the version that a timestamp means: the latest one that is not younger.
 ///
-/// Call [`step`](Self::step) until it is done; whenever it wants to know a version's in-commit
-/// timestamp, [`learn`](Self::learn) it.
+/// Call [`step`](Self::step) until it is done. Whenever it needs a version's in-commit timestamp,
+/// pass it to [`learn`](Self::learn).
 #[derive(Debug, Clone)]
 pub struct Search {
     timestamp_ms: i64,
@@ -58,31 +57,31 @@ pub struct Search {
 
 #[derive(Debug, Clone)]
 enum State {
-    /// The answer, from file times alone.
+    /// The result, from file times alone.
     Done(u64),
-    /// In-commit timestamps, of which neither end is known yet.
+    /// In-commit timestamps. Neither end of the range has been read yet.
     Ends { versions: RangeInclusive<u64> },
-    /// The youngest is known to be younger.
+    /// The timestamp of the last version is known to be younger.
     First { versions: RangeInclusive<u64> },
     /// `not_younger` is not younger than the timestamp, `younger` is.
     Between { not_younger: u64, younger: u64 },
 }
 
-/// What a [`Search`] wants.
+/// The next step of a [`Search`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// To know this version's in-commit timestamp.
+    /// The search needs this version's in-commit timestamp.
     Read(u64),
-    /// Nothing more: this is the version.
+    /// The search is done, and this is the version.
     Done(u64),
 }
 
 impl Search {
-    /// Searches among commits: those of the versions that can be rebuilt, in order, with the times
-    /// of their files.
+    /// Creates a search among the commits of the versions that can be reconstructed, in order, with
+    /// the times of their files.
     ///
     /// PROTOCOL "Recommendations for Readers of Tables with In-Commit Timestamps": the enablement
-    /// decides which clock a timestamp is read by.
+    /// decides which clock applies to a timestamp.
     pub fn new(timestamp_ms: i64, commits: &[VersionTime], ict: Option<IctEnablement>) -> Result<Self> {
         let (Some(first), Some(last)) = (commits.first(), commits.last()) else {
             return Err(Error::new(ErrorKind::VersionNotFound, "the log has no commits, so no version has a timestamp"));
@@ -101,7 +100,7 @@ impl Search {
         Ok(Self { timestamp_ms, state })
     }
 
-    /// What the search wants now.
+    /// Returns the next step of the search.
     pub fn step(&self) -> Step {
         match &self.state {
             State::Done(version) => Step::Done(*version),
@@ -114,7 +113,7 @@ impl Search {
         }
     }
 
-    /// Takes the in-commit timestamp of the version that [`step`](Self::step) wanted to know.
+    /// Receives the in-commit timestamp of the version that [`step`](Self::step) requested.
     pub fn learn(&mut self, timestamp_ms: i64) -> Result<()> {
         let wanted = self.timestamp_ms;
         let younger_than_wanted = timestamp_ms > wanted;
@@ -142,7 +141,8 @@ impl Search {
     }
 }
 
-/// `has_later` tells that versions follow that are younger than any of these timestamps.
+/// Searches among file times. `has_later` is true if versions follow that are younger than any of
+/// these timestamps.
 fn among_file_times(timestamp_ms: i64, times: &[VersionTime], has_later: bool) -> Result<u64> {
     let after = times.partition_point(|time| time.timestamp_ms <= timestamp_ms);
     match (after.checked_sub(1).and_then(|index| times.get(index)), times.first()) {
@@ -153,7 +153,8 @@ fn among_file_times(timestamp_ms: i64, times: &[VersionTime], has_later: bool) -
     }
 }
 
-/// The latest version, unless the timestamp is later: then what it means may still change.
+/// Returns the latest version, unless the timestamp is later. The meaning of a later timestamp may
+/// still change.
 fn not_after(timestamp_ms: i64, last: VersionTime) -> Result<u64> {
     if timestamp_ms <= last.timestamp_ms {
         return Ok(last.version);
@@ -177,7 +178,8 @@ fn before(timestamp_ms: i64, first: VersionTime) -> Error {
     Error::new(ErrorKind::VersionNotFound, message)
 }
 
-/// As in `2026-01-31T12:00:00.000Z`; as a number if it lies beyond all calendars.
+/// Formats a timestamp as in `2026-01-31T12:00:00.000Z`, or as a number if it is outside the
+/// calendar's range.
 fn iso(timestamp_ms: i64) -> String {
     match DateTime::from_timestamp_millis(timestamp_ms) {
         Some(time) => time.to_rfc3339_opts(SecondsFormat::Millis, true),

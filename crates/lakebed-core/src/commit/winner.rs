@@ -1,4 +1,4 @@
-//! What another transaction committed meanwhile, as far as conflicts go.
+//! The facts about another transaction's commit that matter for conflicts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,29 +12,29 @@ use crate::log::files::{FileBatch, FileKey};
 
 use super::reads::path_key;
 
-/// A commit that was there first.
+/// A commit of another transaction that was first.
 #[derive(Debug, Clone)]
 pub struct Winner {
-    /// The version that it made.
+    /// The version that the commit created.
     pub version: u64,
-    /// If it set one.
+    /// The protocol, if the commit set one.
     pub protocol: Option<Protocol>,
-    /// If it set some.
+    /// The metadata, if the commit set one.
     pub metadata: Option<Metadata>,
-    /// How far applications have come.
+    /// The newest transaction identifiers of applications.
     pub transactions: Vec<SetTransaction>,
-    /// Configuration by name.
+    /// Domain metadata by name.
     pub domains: Vec<DomainMetadata>,
-    /// What it tells about itself.
+    /// The commit's `commitInfo`.
     pub info: Option<CommitInfo>,
     /// The files with rows that the table did not have before.
     pub added: Vec<FileBatch>,
     /// The removed files by path.
     removed: HashMap<FileKey, Removed>,
-    /// Files that it left with more rows deleted.
+    /// Files in which the commit deleted more rows.
     changed: HashMap<FileKey, Add>,
-    /// Files that it put into the log without any new rows: they were there, or took in rows of
-    /// others.
+    /// Files that the commit added to the log without new rows: the table had them before, or they
+    /// contain rows of other files.
     moved: HashSet<FileKey>,
 }
 
@@ -46,7 +46,8 @@ struct Removed {
 }
 
 impl Removed {
-    /// Whether the file is put back with more rows deleted, rather than with rows that had been.
+    /// Returns whether the file is added back with more rows deleted, rather than with rows
+    /// restored.
     fn loses_rows(&self, back: &Add) -> bool {
         let deleted = |vector: Option<&DeletionVectorDescriptor>| vector.map_or(0, |vector| vector.cardinality);
         deleted(back.deletion_vector.as_ref()) > deleted(self.vector.as_ref())
@@ -54,7 +55,7 @@ impl Removed {
 }
 
 impl Winner {
-    /// What the lines of a commit say.
+    /// Reads the lines of a commit.
     pub fn read<'a>(version: u64, parts: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Self> {
         let mut winner = Self {
             version,
@@ -85,12 +86,13 @@ impl Winner {
         }
         let removed = &winner.removed;
         winner.changed.retain(|key, add| removed.get(key).is_some_and(|removed| removed.loses_rows(add)));
-        // A file that only lost rows has none that it did not have before.
+        // A file that only lost rows has no rows that it did not have before.
         winner.added = added.finish(|path| winner.changed.contains_key(&path_key(path)))?;
         Ok(winner)
     }
 
-    /// Files whose rows come from others of this commit, or were there before, bring nothing new.
+    /// Adds a file. It brings nothing new if its rows come from other files of this commit, or were
+    /// in the table before.
     fn add(&mut self, add: AddRef<'_>, added: &mut Adding) -> Result<()> {
         if add.deletion_vector.is_some() {
             self.changed.insert(path_key(&add.path), add.clone().into());
@@ -113,51 +115,53 @@ impl Winner {
         }
     }
 
-    /// The paths, as keys, of the files whose rows it removed or changed. Those of files that were
-    /// only rearranged are not among them: their rows are in the table as before.
+    /// Returns the paths, as keys, of the files whose rows the commit removed or changed. Files
+    /// that were only rearranged are not included, because their rows are in the table as before.
     pub(super) fn keys_of_changed_rows(&self) -> impl Iterator<Item = &FileKey> {
         let only_rearranged = self.added.is_empty() && self.removed.values().all(|removed| !removed.data_change);
         self.removed.keys().filter(move |_| !only_rearranged)
     }
 
-    /// All files that it removed, be it to put them back, as keys.
+    /// Returns all files that the commit removed, as keys. Files that it also added back are
+    /// included.
     pub(super) fn removed_keys(&self) -> impl Iterator<Item = &FileKey> {
         self.removed.keys()
     }
 
-    /// The files, as keys, that have rows of files that it removed.
+    /// Returns the files, as keys, that have rows of files that the commit removed.
     pub(super) fn moved_keys(&self) -> impl Iterator<Item = &FileKey> {
         self.moved.iter()
     }
 
-    /// Whether it noted something about this file and left its rows as they are.
+    /// Returns whether the commit changed facts about this file and left its rows as they are.
     pub(super) fn notes(&self, path: &str) -> bool {
         self.moved.contains(&path_key(path)) && !self.removes(path)
     }
 
-    /// Whether it removed this file, be it to put it back with another deletion vector.
+    /// Returns whether the commit removed this file, even if it added it back with another deletion
+    /// vector.
     pub fn removes(&self, path: &str) -> bool {
         self.removed.contains_key(&path_key(path))
     }
 
-    /// The file as this commit left it, if all it did to it was to delete rows.
+    /// Returns the file as this commit left it, if the commit only deleted rows of it.
     pub fn changed(&self, path: &str) -> Option<&Add> {
         self.changed.get(&path_key(path))
     }
 
-    /// The deletion vector that the file had before this commit removed it.
+    /// Returns the deletion vector that the file had before this commit removed it.
     pub fn removed_vector(&self, path: &str) -> Option<&DeletionVectorDescriptor> {
         self.removed.get(&path_key(path))?.vector.as_ref()
     }
 
-    /// Whether it says that it read nothing.
+    /// Returns whether the commit states that it read nothing.
     pub fn is_blind_append(&self) -> bool {
         let said = self.info.as_ref().and_then(|info| info.0.get("isBlindAppend"));
         said.is_some_and(|said| said.as_bool() == Some(true) || said.as_str() == Some("true"))
     }
 }
 
-/// Batches of files on their way.
+/// Batches of files that are being collected.
 #[derive(Default)]
 struct Adding {
     batch: FileBatchBuilder,
@@ -175,7 +179,7 @@ impl Adding {
         self.batch.append(add)
     }
 
-    /// The files without those that are to be left out.
+    /// Returns the files without those that `is_left_out` selects.
     fn finish(mut self, is_left_out: impl Fn(&str) -> bool) -> Result<Vec<FileBatch>> {
         if self.rows > 0 {
             self.full.push(self.batch.finish()?);

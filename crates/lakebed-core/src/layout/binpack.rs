@@ -1,42 +1,43 @@
-//! Which files of a partition are put together into larger ones, and which are written anew alone.
+//! Decides which files of a partition are combined into larger ones, and which are rewritten alone.
 //!
-//! Two rules keep it from writing the same rows for ever: a bin must leave fewer files than it
-//! takes, and no file is written again for the sake of others that are much smaller than it. So
-//! each row is written again about as often as the table doubles. Read [`plan`].
+//! Two rules prevent the same rows from being rewritten again and again. A bin must leave fewer
+//! files than it takes, and no file is rewritten for the sake of others that are much smaller. So
+//! each row is rewritten about as often as the table doubles. Read [`plan`].
 
 /// A file no smaller than this share of the target is left alone.
 const LARGE: f64 = 0.75;
 
-/// A file is not written again for others that are together smaller than this share of it.
+/// A file is not rewritten for others that are together smaller than this share of it.
 const WORTH: f64 = 0.25;
 
-/// So many bins stay open for files that come later.
+/// The number of bins that stay open for later files.
 const OPEN_BINS: usize = 32;
 
-/// What is known of a file.
+/// The facts about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PackedFile {
     /// Its size.
     pub size_bytes: u64,
-    /// Its rows with those that are deleted, if the log says how many.
+    /// The file's rows including deleted ones, if the log has the number.
     pub rows: Option<u64>,
-    /// Those of them that are deleted.
+    /// The number of deleted rows among them.
     pub deleted_rows: u64,
 }
 
-/// When files are put together.
+/// The rules for combining files.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PackRules {
-    /// About how large files become.
+    /// The approximate size of new files.
     pub target_file_size_bytes: u64,
-    /// Fewer files than these are not put together.
+    /// The least number of files that are combined.
     pub min_files: usize,
-    /// A file of whose rows a larger share is deleted is written anew in any case.
+    /// A file with a larger share of deleted rows is rewritten in any case.
     pub max_deleted_share: f64,
 }
 
 impl PackedFile {
-    /// The share of its rows that are deleted. What is not known to be less counts as all.
+    /// Returns the share of the file's rows that are deleted. If rows are deleted and the
+    /// number of rows is not known, all rows count as deleted.
     fn deleted_share(&self) -> f64 {
         match (self.deleted_rows, self.rows) {
             (0, _) => 0.0,
@@ -45,7 +46,7 @@ impl PackedFile {
         }
     }
 
-    /// About how large it is without the rows that are deleted.
+    /// Returns the approximate size of the file without its deleted rows.
     pub fn live_bytes(&self) -> u64 {
         match self.rows {
             Some(_) => (self.size_bytes as f64 * (1.0 - self.deleted_share())) as u64,
@@ -55,19 +56,19 @@ impl PackedFile {
 }
 
 impl PackRules {
-    /// Whether a file is to be written anew whatever becomes of others.
+    /// Returns whether a file is rewritten in any case, independent of other files.
     pub fn purges(&self, file: &PackedFile) -> bool {
         file.deleted_share() > self.max_deleted_share
     }
 
-    /// Whether a file is looked at at all.
+    /// Returns whether a file takes part in the plan.
     pub fn considers(&self, file: &PackedFile) -> bool {
         self.purges(file) || (file.live_bytes() as f64) < self.target_file_size_bytes as f64 * LARGE
     }
 }
 
-/// The bins of one partition: the places of the files that become one, in their order. Files that
-/// stay as they are are in none.
+/// Returns the bins of one partition. A bin has the indices of the files that become one file, in
+/// their order. Files that stay as they are are in no bin.
 pub fn plan(files: &[PackedFile], rules: &PackRules) -> Vec<Vec<usize>> {
     let mut bins: Vec<Bin> = Vec::new();
     for (place, file) in files.iter().enumerate().filter(|(_, file)| rules.considers(file)) {
@@ -93,7 +94,7 @@ impl Bin {
         self.size_bytes += size_bytes;
     }
 
-    /// What of it is worth the work. Files that are purged are, be it alone.
+    /// Returns the parts of the bin that are worth the work. Files to purge always are, even alone.
     fn worthwhile(mut self, files: &[PackedFile], rules: &PackRules) -> Vec<Vec<usize>> {
         while let Some(at) = self.dominant(files, rules) {
             self.size_bytes -= files[self.files.remove(at)].live_bytes();
@@ -104,7 +105,7 @@ impl Bin {
         self.files.into_iter().filter(|place| rules.purges(&files[*place])).map(|place| vec![place]).collect()
     }
 
-    /// The place in the bin of a file that would be written again for little.
+    /// Returns the index in the bin of a file that would be rewritten for little gain.
     fn dominant(&self, files: &[PackedFile], rules: &PackRules) -> Option<usize> {
         let sizes = self.files.iter().map(|place| files[*place].live_bytes());
         let (at, largest) = sizes.enumerate().max_by_key(|(_, size)| *size)?;

@@ -1,10 +1,10 @@
-//! Which statistics are complete: their upper bounds hold for NaN too, and their null counts count
-//! the fields of null structs.
+//! Decides which statistics are complete: their upper bounds hold for NaN too, and their null
+//! counts include the fields of null structs.
 //!
-//! To Spark, NaN is above all numbers. Most writers leave NaN out of bounds, as Parquet asks them
-//! to, so that nothing is known above an upper bound of theirs. Spark's own statistics, and
-//! lakebed's, have no upper bound where there is a NaN. Whose statistics a file has, its tags tell
-//! where lakebed wrote it ([`COMPLETE_TAG`]), and the commit that added it where Delta Spark did
+//! In Spark, NaN is greater than all numbers. Most writers leave NaN out of bounds, as Parquet
+//! requires, so that a value above their upper bound may exist. Spark's own statistics, and
+//! lakebed's, have no upper bound where there is a NaN. The origin of a file's statistics is in its
+//! tags if lakebed wrote it ([`COMPLETE_TAG`]), and in the commit that added it if Delta Spark did
 //! ([`are_complete_in`]).
 
 use std::collections::HashMap;
@@ -20,9 +20,9 @@ pub const COMPLETE_TAG: &str = "lakebed.completeStats";
 /// The value of the tag and of the key.
 pub const COMPLETE: &str = "true";
 
-/// Operations of Delta Spark whose new files all have statistics that it collected from their rows.
-/// Others take statistics over from another table or version, or from the footers of files that
-/// others wrote.
+/// Operations of Delta Spark that collect the statistics of all new files from their rows. Other
+/// operations copy statistics from another table or version, or from the footers of files of other
+/// writers.
 const COLLECTING: [&str; 10] = [
     "WRITE",
     "STREAMING UPDATE",
@@ -36,8 +36,8 @@ const COLLECTING: [&str; 10] = [
     "REORG",
 ];
 
-/// Whether all new files of a commit have complete statistics. A file with a deletion vector may be
-/// an old one.
+/// Returns whether all new files of a commit have complete statistics. A file with a deletion
+/// vector may be an old one.
 pub(crate) fn are_complete_in(info: &CommitInfo) -> bool {
     let is_delta_spark = info.text("engineInfo").is_some_and(|engine| {
         engine.strip_prefix("Apache-Spark/").and_then(|rest| rest.split_once(' ')).is_some_and(|(_, rest)| {
@@ -48,8 +48,8 @@ pub(crate) fn are_complete_in(info: &CommitInfo) -> bool {
 }
 
 impl StatsPlan {
-    /// The tags of a file with statistics of this plan: none where nobody asks whether they are
-    /// complete.
+    /// Returns the tags of a file with statistics of this plan. There are none if completeness does
+    /// not matter to readers.
     pub fn tags(&self) -> Option<HashMap<String, Option<String>>> {
         let tag = || HashMap::from([(COMPLETE_TAG.to_owned(), Some(COMPLETE.to_owned()))]);
         self.columns().iter().any(is_in_question).then(tag)
@@ -79,7 +79,7 @@ mod tests {
     fn recognize_delta_spark_commits_with_statistics() {
         check("Apache-Spark/4.2.0 Delta-Lake/4.4.0", "WRITE", true);
         check("Apache-Spark/4.2.0-SNAPSHOT Delta-Lake/4.4.0", "MERGE", true);
-        // These take statistics over that somebody else collected.
+        // These operations copy statistics that another writer collected.
         for operation in ["CONVERT", "CLONE", "RESTORE", "ROW TRACKING BACKFILL", "COMPUTE STATS", ""] {
             check("Apache-Spark/4.2.0 Delta-Lake/4.4.0", operation, false);
         }

@@ -1,4 +1,4 @@
-//! One wanted statistic on its way from text to an array.
+//! Converts one requested statistic from JSON to an array.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ pub(super) enum Leaf {
     Date(PrimitiveBuilder<Date32Type>),
     Timestamp(PrimitiveBuilder<TimestampMicrosecondType>, Bound, Zoned),
     Decimal(PrimitiveBuilder<Decimal128Type>, Bound, u8, u8),
-    /// Of types that have no bounds in the text.
+    /// The builder for types that have no bounds in the JSON.
     Nothing(ArrowType, usize),
 }
 
 type Zoned = bool;
 
 impl Leaf {
-    /// Of bounds that may be relied on.
+    /// Creates a builder of bounds that are safe to use.
     pub(super) fn new(column: &StatColumn, rows: usize) -> Self {
         match column.kind {
             StatKind::NumRecords | StatKind::NullCount => Self::Count(PrimitiveBuilder::with_capacity(rows)),
@@ -47,7 +47,7 @@ impl Leaf {
         }
     }
 
-    /// Of what is written, no more and no less.
+    /// Creates a builder of the values exactly as they are written.
     pub(super) fn as_written(column: &StatColumn, rows: usize) -> Self {
         match column.kind {
             StatKind::NumRecords | StatKind::NullCount => Self::Count(PrimitiveBuilder::with_capacity(rows)),
@@ -80,7 +80,7 @@ impl Leaf {
         }
     }
 
-    /// Appends what a text says of this statistic.
+    /// Appends the value that a JSON string gives for this statistic.
     pub(super) fn append(&mut self, written: Option<&JsonLiteral<'_>>) {
         let text = written.map(JsonLiteral::text);
         match self {
@@ -106,7 +106,7 @@ impl Leaf {
         }
     }
 
-    /// Appends that nothing is known: there is no text, or none that can be read.
+    /// Appends null if there is no JSON, or if it cannot be read.
     pub(super) fn append_null(&mut self) {
         match self {
             Self::Tight(builder) => builder.append_null(),

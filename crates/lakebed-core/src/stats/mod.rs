@@ -1,14 +1,14 @@
-//! Statistics of data files. For readers: a few leaves out of many, as Arrow arrays, one row for
+//! Statistics of data files. Readers get the requested statistics as Arrow arrays, with one row for
 //! each file.
 //!
-//! An action carries statistics as JSON text, a checkpoint may carry them as a struct
-//! (`stats_parsed`) too, or instead. [`from_json`] and [`from_struct`] give the same arrays for
-//! either; [`struct_to_json`] writes the text that is missing when there is only the struct. What
-//! the arrays mean for a predicate is not decided here. Read [`StatColumn`] first.
+//! An action has statistics as a JSON string. A checkpoint may have them as a struct
+//! (`stats_parsed`), too or instead. [`from_json`] and [`from_struct`] give the same arrays for
+//! either, and [`struct_to_json`] writes the JSON if there is only the struct. This module does not
+//! decide what the arrays mean for a predicate. Read [`StatColumn`] first.
 //!
-//! Whatever is absent, null or makes no sense becomes null, which says nothing about the file: a
-//! writer's broken statistics may cost time, they never cost rows. For the same reason bounds are
-//! made wider where the log keeps less than the data has:
+//! A statistic that is absent, null or invalid becomes null, which proves nothing about the file.
+//! Broken statistics of a writer may cost time, but they never cost rows. For the same reason,
+//! bounds are widened where the log keeps less precision than the data has:
 //! - Timestamps are cut off at milliseconds in the log, so a [`StatKind::Max`] is the last
 //!   microsecond that is cut off to it: 999 µs later. Written with an offset that was itself cut
 //!   off at minutes (local mean time), both bounds give way by 59 s.
@@ -68,21 +68,22 @@ pub enum StatKind {
     TightBounds,
 }
 
-/// One wanted statistic.
+/// One requested statistic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatColumn {
-    /// Which.
+    /// The kind of the statistic.
     pub kind: StatKind,
-    /// Of which column: its physical name, and those of the fields below it. Empty for statistics
-    /// of the file.
+    /// The column: its physical name, and those of the fields below it. Empty for statistics of the
+    /// file.
     pub path: Vec<String>,
-    /// The column's present type; bounds come as it is in Arrow. Without meaning for other kinds.
+    /// The column's current type. Bounds have this type in Arrow. It has no meaning for other
+    /// kinds.
     pub data_type: PrimitiveType,
 }
 
 impl StatColumn {
-    /// The type of the array that [`from_json`] and [`from_struct`] give: Int64 for counts, Boolean
-    /// for [`StatKind::TightBounds`].
+    /// Returns the type of the array that [`from_json`] and [`from_struct`] give: Int64 for counts,
+    /// Boolean for [`StatKind::TightBounds`].
     pub fn arrow_type(&self) -> ArrowType {
         match self.kind {
             StatKind::NumRecords | StatKind::NullCount => ArrowType::Int64,
@@ -91,7 +92,7 @@ impl StatColumn {
         }
     }
 
-    /// The names that lead to it, in the text and in the struct.
+    /// Returns the names that lead to the statistic, in the JSON and in the struct.
     fn names(&self) -> impl Iterator<Item = &str> {
         let (root, path) = match self.kind {
             StatKind::NumRecords => ("numRecords", &[][..]),

@@ -1,10 +1,10 @@
-//! The walk through one text of statistics: it goes into objects on the way to wanted values and
-//! jumps over all others.
+//! Scans one JSON string of statistics. The scan enters objects on the path to requested values and
+//! skips all other values.
 //!
-//! A table of a million files has half a gigabyte of such text, of which a query wants a few
-//! numbers, so this neither builds values nor looks at what it skips more closely than to find its
-//! end. Of a name that comes twice in an object the last one counts, as for Delta Spark; therefore
-//! a walk always goes to the end, past the last wanted value.
+//! A table of a million files has half a gigabyte of such JSON, and a query needs a few numbers of
+//! it. So the scan builds no values, and only finds the end of values that it skips. If a name
+//! occurs twice in an object, the last one counts, as in Delta Spark. So a scan always continues to
+//! the end, past the last requested value.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use memchr::{memchr, memchr_iter, memchr2};
 use super::paths::{Child, NodeId, Paths};
 use crate::json_string::unescape;
 
-/// Finds the wanted values of one text after the other.
+/// Finds the requested values of one JSON string after the other.
 pub(super) struct Scan<'p> {
     paths: &'p Paths,
     found: Vec<ValueRange>,
@@ -34,7 +34,7 @@ enum ValueRange {
 pub(super) enum JsonLiteral<'a> {
     /// A number, `true` or `false`.
     Bare(&'a str),
-    /// What a string says.
+    /// The content of a string.
     Quoted(Cow<'a, str>),
 }
 
@@ -43,7 +43,7 @@ impl<'p> Scan<'p> {
         Self { paths, found: vec![ValueRange::Absent; paths.slots()] }
     }
 
-    /// Walks through a text. False if it is not one object; then nothing was found in it.
+    /// Scans a JSON string. Returns false if it is not one object; then nothing was found in it.
     pub(super) fn walk(&mut self, text: &str) -> bool {
         self.found.fill(ValueRange::Absent);
         let bytes = text.as_bytes();
@@ -55,8 +55,8 @@ impl<'p> Scan<'p> {
         whole
     }
 
-    /// What the last walk found for this slot in `text`; none for what is absent, null or not a
-    /// plain value.
+    /// Returns the value that the last scan found for this slot in `text`, or `None` if it is
+    /// absent, null or not a plain value.
     pub(super) fn value<'a>(&self, text: &'a str, slot: usize) -> Option<JsonLiteral<'a>> {
         match *self.found.get(slot)? {
             ValueRange::Absent => None,
@@ -151,7 +151,7 @@ impl<'p> Scan<'p> {
     }
 }
 
-/// A string of a text: what stands between its quotes, and where it ends.
+/// A string in the JSON: the text between its quotes, and its end.
 struct Quoted {
     from: usize,
     to: usize,
@@ -159,7 +159,7 @@ struct Quoted {
     end: usize,
 }
 
-/// The string whose opening quote stands here.
+/// Returns the string whose opening quote is at this position.
 fn string(text: &[u8], at: usize) -> Option<Quoted> {
     if *text.get(at)? != b'"' {
         return None;

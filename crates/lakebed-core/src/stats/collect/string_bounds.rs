@@ -1,7 +1,7 @@
-//! The least and the greatest text of a column, compared as UTF-8.
+//! Collects the least and the greatest string of a column, compared as UTF-8.
 //!
-//! Nearly every text is passed by with a comparison of integers, made of its first bytes; only
-//! where these tie with a bound are texts themselves compared.
+//! Nearly every string is excluded by a comparison of integers that hold its first bytes. The
+//! strings themselves are compared only if these integers equal those of a bound.
 
 use arrow_array::{Array, StringArray, StringViewArray};
 use arrow_buffer::NullBuffer;
@@ -9,18 +9,18 @@ use arrow_buffer::NullBuffer;
 use super::cut::{bytes_that_count, cut_high, cut_low};
 use super::span::Span;
 
-/// How many letters bounds keep where nobody asks for another number: there, texts that begin the
-/// same keep more.
+/// The number of characters that bounds keep by default. Bounds of strings with a common prefix
+/// keep more.
 const USUAL_PREFIX: u32 = 32;
-/// What they keep at most: long enough for addresses.
+/// The largest number of characters that bounds keep. It is enough for URLs.
 const LONGEST_PREFIX: u32 = 1024;
 
-/// The least and the greatest text so far, as far as their bytes count.
+/// The least and the greatest string so far, up to the number of bytes that count.
 pub(super) struct StringBounds {
     low: Option<Vec<u8>>,
     high: Option<Vec<u8>>,
     prefix: u32,
-    /// Of the last array, as are `rows`; kept for their memory.
+    /// The keys of the last array. They and `rows` are kept to reuse their memory.
     keys: Vec<u64>,
     rows: Vec<u32>,
 }
@@ -30,7 +30,7 @@ impl StringBounds {
         Self { low: None, high: None, prefix, keys: Vec::new(), rows: Vec::new() }
     }
 
-    /// Takes in the texts that are not null.
+    /// Adds the strings that are not null.
     pub(super) fn update<T: Utf8Array>(&mut self, texts: &T, nulls: Option<&NullBuffer>) {
         let (skipped, span) = self.fill_keys(texts, nulls);
         let part =
@@ -43,8 +43,8 @@ impl StringBounds {
         }
     }
 
-    /// Makes keys of the first bytes by which texts differ, and tells how many bytes come before
-    /// these.
+    /// Fills the keys with the first bytes in which strings differ. Also returns how many bytes
+    /// precede these.
     fn fill_keys<T: Utf8Array>(&mut self, texts: &T, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
         let mut skipped = 0;
         loop {
@@ -58,11 +58,12 @@ impl StringBounds {
         }
     }
 
-    /// How many letters bounds keep. Of texts that begin the same, bounds of the usual length would
-    /// tell little or nothing: they keep as many more as the least and the greatest have in common.
+    /// Returns how many characters bounds keep. For strings with a common prefix, bounds of the
+    /// usual length would prove little or nothing. These bounds keep as many characters more as the
+    /// least and the greatest string have in common.
     fn kept(&self) -> u32 {
         let (Some(low), Some(high)) = (&self.low, &self.high) else { return self.prefix };
-        // A file of one long text is worth no long bounds.
+        // A file with one long string does not need long bounds.
         if low == high {
             return self.prefix;
         }
@@ -76,17 +77,17 @@ impl StringBounds {
         }
     }
 
-    /// How many letters bounds may keep.
+    /// Returns how many characters bounds may keep.
     fn longest(&self) -> u32 {
         if self.prefix == USUAL_PREFIX { LONGEST_PREFIX } else { self.prefix }
     }
 
-    /// A bound that no text is below.
+    /// Returns a bound that no string is below.
     pub(super) fn low(&self) -> Option<String> {
         self.low.as_deref().map(|low| cut_low(whole_letters(low), self.kept()).to_owned())
     }
 
-    /// A bound that no text is above, if there is a short one.
+    /// Returns a bound that no string is above, if there is a short one.
     pub(super) fn high(&self) -> Option<String> {
         self.high.as_deref().and_then(|high| cut_high(whole_letters(high), self.kept()))
     }
