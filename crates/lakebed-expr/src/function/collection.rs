@@ -1,4 +1,4 @@
-//! Functions about arrays and maps. Read [`call`] first.
+//! Functions of arrays and maps. Read [`call`] first.
 
 use arrow_schema::DataType;
 

@@ -1,4 +1,4 @@
-//! Patterns of dates and times such as `yyyy-MM-dd HH:mm`, for writing and for reading.
+//! Patterns of dates and times such as `yyyy-MM-dd HH:mm`, for formatting and for parsing.
 //!
 //! The letters are those of Java's DateTimeFormatter that Spark documents, without zones, weeks and eras; a pattern with another
 //! letter is refused rather than misread. Read [`Pattern::parse`] first.
@@ -7,13 +7,13 @@ use std::fmt::Write;
 
 use crate::calendar::{Civil, DAY, SECOND, is_leap, split};
 
-/// A pattern, cut into fields.
+/// A pattern, split into fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern(Vec<PatternItem>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PatternItem {
-    /// A letter and how often it stands there.
+    /// A letter and the number of its repetitions.
     Field(char, usize),
     Literal(String),
 }
@@ -23,7 +23,7 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 impl Pattern {
-    /// The pattern of a text.
+    /// Parses a pattern.
     pub(crate) fn parse(text: &str) -> Result<Pattern, String> {
         let mut parts = Vec::new();
         let mut chars = text.chars().peekable();
@@ -48,7 +48,7 @@ impl Pattern {
         Ok(Pattern(parts))
     }
 
-    /// A time as text.
+    /// Formats a time.
     pub(crate) fn format(&self, micros: i64) -> String {
         let (days, clock) = split(micros);
         let date = Civil::from_days(days);
@@ -62,7 +62,7 @@ impl Pattern {
         text
     }
 
-    /// The time that a text names; `None` if it does not fit the pattern to its end.
+    /// Parses a time. Returns `None` if the string does not match the whole pattern.
     pub(crate) fn read(&self, text: &str) -> Option<i64> {
         let mut fields = Fields::default();
         let mut rest = text;
@@ -70,7 +70,7 @@ impl Pattern {
             rest = match part {
                 PatternItem::Literal(literal) => rest.strip_prefix(literal.as_str())?,
                 PatternItem::Field(letter, count) => {
-                    // A field ends at its width when another one follows without anything between.
+                    // A field ends at its width if another field follows directly.
                     let adjacent = matches!(self.0.get(index + 1), Some(PatternItem::Field(..)));
                     fields.read(*letter, *count, adjacent, rest)?
                 }
@@ -150,7 +150,7 @@ fn write_year(text: &mut String, year: i64, count: usize) {
     let _ = write!(text, "{sign}{:0count$}", year.abs());
 }
 
-/// What has been read of a time; what is not named is as in 1970-01-01 00:00.
+/// The parts of a time that have been read. Missing parts are those of 1970-01-01 00:00.
 #[derive(Default)]
 struct Fields {
     year: Option<i64>,
@@ -245,7 +245,7 @@ impl Fields {
     }
 }
 
-/// The name at the front of a text, whole or its first three letters.
+/// Returns the name at the front of a string: the whole name or its first three letters.
 fn named<'a>(names: &[&str], count: usize, text: &'a str) -> Option<(usize, &'a str)> {
     names.iter().enumerate().find_map(|(index, name)| {
         let name = if count == 4 { name } else { name.get(..3)? };

@@ -15,7 +15,8 @@ use crate::evaluate::library::{FUNCTIONS, REGISTRY};
 use crate::spelling::nearest_name;
 use crate::types;
 
-/// The call of a function of the registry, its arguments brought to the types it takes.
+/// Returns the call of a function of the registry, with its arguments cast to the types that it
+/// accepts.
 pub(crate) fn call(args: Args<'_>) -> CallResult {
     let Some((_, name, fixed)) = FUNCTIONS.iter().find(|(spark, _, _)| *spark == args.name) else {
         return Err(unknown(args.name));
@@ -65,7 +66,7 @@ fn typed_call(function: &Arc<ScalarUDF>, args: Vec<TypedExpr>) -> datafusion_com
     Ok(TypedExpr { expr, data_type })
 }
 
-/// The type among those of tables that holds the values of another one.
+/// Returns the type among those of tables that holds the values of another type.
 fn of_table(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,

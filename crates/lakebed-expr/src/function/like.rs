@@ -11,7 +11,7 @@ use crate::evaluate::fold::{fold, fold_if_possible};
 use crate::syntax::tree::LikeForm;
 use crate::types;
 
-/// LIKE, ILIKE and RLIKE.
+/// Binds LIKE, ILIKE and RLIKE.
 pub(crate) fn like(
     value: TypedExpr,
     pattern: TypedExpr,
@@ -28,7 +28,7 @@ pub(crate) fn like(
     if form == LikeForm::RLike {
         let operator = if negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
         let expr = binary_expr(value, operator, pattern.clone());
-        // A pattern that does not compile is told at once.
+        // A pattern that does not compile is an error at once.
         let trial = binary_expr(lit(""), Operator::RegexMatch, pattern);
         fold(trial).map_err(|error| format!("the regular expression is not understood: {}", error.strip_backtrace()))?;
         return Ok(TypedExpr::boolean(expr));
@@ -43,7 +43,7 @@ pub(crate) fn like(
     Ok(TypedExpr::boolean(Expr::Like(Like::new(negated, Box::new(value), Box::new(pattern), None, case_insensitive))))
 }
 
-/// A pattern whose escape character is another one, with backslashes.
+/// Returns a pattern that has another escape character, with backslashes instead.
 fn with_backslashes(pattern: &str, escape: char) -> Result<String, String> {
     let mut result = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();

@@ -1,4 +1,5 @@
-//! What operators become for operands of any types: the common type, the result type, the arithmetic of dates and intervals.
+//! Binds operators to operands of any types: the common type, the result type, and the arithmetic
+//! of dates and intervals.
 //!
 //! The values are computed in `arithmetic` and `time_arithmetic`. Read [`arithmetic`] first.
 
@@ -24,7 +25,7 @@ pub(crate) fn negative(value: TypedExpr) -> Result<TypedExpr, String> {
     arithmetic(Binary::Subtract, TypedExpr::literal(zero), value, false)
 }
 
-/// A date or timestamp plus or minus an interval literal; `None` if it is neither.
+/// Returns a date or timestamp plus or minus an interval literal; `None` if the operand is neither.
 pub(crate) fn plus_literal(time: TypedExpr, interval: Interval, minus: bool) -> Option<Result<TypedExpr, String>> {
     let is_date = time.data_type == DataType::Date32;
     if !is_date && !types::is_timestamp(&time.data_type) {
@@ -61,7 +62,7 @@ pub(crate) fn plus_literal(time: TypedExpr, interval: Interval, minus: bool) -> 
     Some(made().ok_or_else(|| "the interval is out of range".into()))
 }
 
-/// `+ - * / % DIV` on two values of any types that have a sum, difference and so on.
+/// Binds `+ - * / % DIV` for two values of types that support the operator.
 pub(crate) fn arithmetic(operator: Binary, left: TypedExpr, right: TypedExpr, try_: bool) -> Result<TypedExpr, String> {
     let refuse = |l: &DataType, r: &DataType| format!("{} and {} cannot be combined so", types::name(l), types::name(r));
     if let Some(made) = with_time(operator, &left, &right) {
@@ -88,7 +89,8 @@ pub(crate) fn arithmetic(operator: Binary, left: TypedExpr, right: TypedExpr, tr
 
 fn decimal_arithmetic(operator: Binary, left: TypedExpr, right: TypedExpr, try_: bool) -> Result<TypedExpr, String> {
     let shape = |value: &TypedExpr| match &value.expr {
-        // A whole number as written has as many digits as it shows, not as many as its type allows.
+        // A whole number literal has as many digits as it is written with, not as many as its type
+        // allows.
         Expr::Literal(literal, _) if types::is_whole_number(&value.data_type) => {
             (literal.to_string().trim_start_matches('-').len().clamp(1, 38) as u8, 0)
         }
@@ -111,7 +113,7 @@ fn decimal_arithmetic(operator: Binary, left: TypedExpr, right: TypedExpr, try_:
     Ok(TypedExpr { expr, data_type: output })
 }
 
-/// Sums and differences in which a date or timestamp takes part.
+/// Binds sums and differences with a date or timestamp.
 fn with_time(operator: Binary, left: &TypedExpr, right: &TypedExpr) -> Option<Result<TypedExpr, String>> {
     let is_time = |t: &DataType| types::is_timestamp(t) || *t == DataType::Date32;
     let (l, r) = (&left.data_type, &right.data_type);
@@ -167,7 +169,7 @@ pub(crate) fn bitwise(operator: Binary, left: TypedExpr, right: TypedExpr) -> Re
     Ok(TypedExpr { expr: binary_expr(to(left), operator, to(right)), data_type: common })
 }
 
-/// The type of the result of `+ - * / %` on two decimals.
+/// Returns the result type of `+ - * / %` on two decimals.
 fn decimal_result(operator: Binary, left: (u8, i8), right: (u8, i8)) -> DataType {
     let (p1, s1, p2, s2) = (i16::from(left.0), i16::from(left.1), i16::from(right.0), i16::from(right.1));
     let (precision, scale) = match operator {
@@ -183,7 +185,7 @@ fn decimal_result(operator: Binary, left: (u8, i8), right: (u8, i8)) -> DataType
     if precision <= most {
         return types::bounded_decimal(precision, scale);
     }
-    // Digits before the point are kept first, but up to six behind it stay.
+    // Digits before the decimal point are kept first, but up to six after it stay.
     let whole = precision - scale;
     DataType::Decimal128(types::MAX_DIGITS, (most - whole).max(scale.min(6)) as i8)
 }

@@ -1,4 +1,4 @@
-//! Two values between which the values of an expression lie. Read [`Bounds`] first.
+//! Two bounds between which the values of an expression lie. Read [`Bounds`] first.
 
 use std::sync::Arc;
 
@@ -14,26 +14,27 @@ use super::prover::{Answer, all, any};
 use crate::evaluate::kernel::{KernelInput, KernelSpec};
 use crate::evaluate::tree::case_when;
 
-/// The parts that the bounds of one value may have.
+/// The largest number of nodes that the bounds of one value may have.
 const MOST_NODES: usize = 500;
 
-/// Two values between which all values of an expression lie that are not null.
+/// Two bounds between which all non-null values of an expression lie.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
-    /// No value is less; absent or null if that is not known.
+    /// The lower bound: no value is less. It is absent or null if it is not known.
     pub(super) low: Option<Expr>,
-    /// No value but NaN is greater; absent or null if that is not known.
+    /// The upper bound: no value but NaN is greater. It is absent or null if it is not known.
     pub(super) high: Option<Expr>,
-    /// What is above that.
+    /// Whether there may be NaN above the upper bound.
     pub(super) nan: NanBound,
 }
 
-/// Whether there may be NaN above an upper bound: most writers leave it out of their statistics.
+/// Whether there may be NaN above an upper bound. Most writers leave NaN out of their statistics.
 #[derive(Debug, Clone)]
 pub(super) enum NanBound {
-    /// There is none.
+    /// There is no NaN.
     Never,
-    /// There may be, unless this upper bound is known, which holds for NaN too; it is null if it is not known.
+    /// There may be NaN, unless this upper bound is known. It holds for NaN too, and is null if it
+    /// is not known.
     Unless(Option<Expr>),
 }
 
@@ -50,12 +51,12 @@ impl Bounds {
         Bounds { low: self.low.map(&convert), high: self.high.map(&convert), nan }
     }
 
-    /// Whether there may be NaN above the upper bound.
+    /// Returns whether there may be NaN above the upper bound.
     pub(super) fn may_be_nan(&self) -> bool {
         matches!(self.nan, NanBound::Unless(_))
     }
 
-    /// No value is greater, NaN included.
+    /// Returns an upper bound that holds for NaN, too.
     pub(super) fn top(&self) -> Option<&Expr> {
         match &self.nan {
             NanBound::Never => self.high.as_ref(),
@@ -63,7 +64,8 @@ impl Bounds {
         }
     }
 
-    /// The bounds of the values in the opposite order. What was below all is above all then, but for NaN.
+    /// Returns the bounds of the values in the opposite order. The lower bound becomes the upper
+    /// one, except for NaN.
     pub(super) fn reversed(self) -> Bounds {
         let nan = match self.nan {
             NanBound::Never => NanBound::Never,
@@ -72,7 +74,7 @@ impl Bounds {
         Bounds { low: self.high, high: self.low, nan }
     }
 
-    /// The bounds where they are known to hold for NaN, too; nothing is known elsewhere.
+    /// Returns the bounds where they are known to hold for NaN, too. Elsewhere nothing is known.
     pub(super) fn where_no_nan(self) -> Bounds {
         match self.nan {
             NanBound::Never => self,
@@ -100,18 +102,18 @@ impl Bounds {
     }
 }
 
-/// Floats of statistics in the form in which they are compared; a bound that is NaN says nothing.
+/// Normalizes floats of statistics for comparison. A bound that is NaN proves nothing.
 pub(super) static FLOAT_BOUND: KernelSpec = KernelSpec::total("float_bound", float_bound).not_strict();
 
-/// The first of two bounds, if both are finite.
+/// Returns the first of two bounds, if both are finite.
 pub(super) static FINITE_BOUND: KernelSpec = KernelSpec::total("finite_bound", finite_bound).not_strict();
 
-/// A bound of this type, null if it is NaN.
+/// Returns a bound of this type, or null if it is NaN.
 pub(super) fn without_nan(bound: Expr, data_type: &DataType) -> Expr {
     if is_float(data_type) { FLOAT_BOUND.call(vec![bound], data_type.clone()) } else { bound }
 }
 
-/// A value where a bound is known.
+/// Returns a value where a bound is known.
 pub(super) fn where_known(bound: Expr, value: Expr) -> Expr {
     case_when([(bound.is_not_null(), value)], None)
 }
@@ -147,7 +149,8 @@ fn where_finite<T: ArrowPrimitiveType>(
     pairs.map(|(bound, other)| bound.filter(|bound| is_finite(*bound) && other.is_some_and(is_finite))).collect()
 }
 
-/// What two bounded values have to fulfil for a comparison to be true in some row.
+/// Returns the condition that two bounded values must satisfy for a comparison to be true in some
+/// row.
 pub(super) fn compare_bounds(left: &Bounds, operator: Operator, right: &Bounds) -> Answer {
     let pair = |a: Option<&Expr>, operator: Operator, b: Option<&Expr>| {
         a.zip(b).map(|(a, b)| binary_expr(a.clone(), operator, b.clone()))
@@ -157,7 +160,7 @@ pub(super) fn compare_bounds(left: &Bounds, operator: Operator, right: &Bounds) 
     let (left_low, right_low) = (left_low.as_ref(), right_low.as_ref());
     match operator {
         Operator::Eq => {
-            // NaN equals NaN: only where both sides may be NaN do bounds have to hold for it.
+            // NaN equals NaN, so bounds must hold for NaN only if both sides may be NaN.
             let both_nan = (left.may_be_nan() || bound_is_nan(left)) && (right.may_be_nan() || bound_is_nan(right));
             let highest = |bounds: &'_ Bounds| if both_nan { bounds.top().cloned() } else { bounds.high.clone() };
             let (left_high, right_high) = (highest(left), highest(right));

@@ -1,4 +1,5 @@
-//! What has to be read or asked for a fact: columns of statistics, and questions about statistics. Read [`stat_column`] first.
+//! The data that is read or asked for a fact: columns of statistics, and questions about
+//! statistics. Read [`stat_column`] first.
 
 use lakebed_core::schema::mapping::{MappingMode, physical_path};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
@@ -7,7 +8,8 @@ use lakebed_core::stats::{StatColumn, StatKind};
 use super::facts::Fact;
 use super::metadata_statistics::stat_of_rows;
 
-/// What must be known of the statistics of a column, given by its physical path, before they prove anything.
+/// A question about the statistics of a column, given by its physical path. It must be answered
+/// before the statistics prove anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
     /// Whether the upper bound holds for NaN, too.
@@ -16,7 +18,7 @@ pub enum Question {
     CountsNullStructs(Vec<String>),
 }
 
-/// What has to be asked for a fact.
+/// Returns the question that must be answered for a fact.
 pub(super) fn question(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<Question> {
     let physical = |path: &[String]| physical_path(schema, &path.iter().map(String::as_str).collect::<Vec<_>>(), mode);
     match fact {
@@ -26,7 +28,8 @@ pub(super) fn question(fact: &Fact, schema: &StructType, mode: MappingMode) -> O
     }
 }
 
-/// Where the log keeps a statistic; and to how many characters the texts are padded that it is of.
+/// Returns where the log keeps a statistic, and the length in characters to which the strings of
+/// its column are padded.
 pub(super) fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<(StatColumn, Option<u32>)> {
     let (kind, path) = match fact {
         Fact::Minimum(path) => (StatKind::Min, path),

@@ -1,11 +1,12 @@
-//! The values that a condition keeps from being NaN.
+//! Finds the values that a condition keeps from being NaN.
 
 use datafusion_expr::expr::InList;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 
 use super::bounds::is_nan;
 
-/// The values that cannot be NaN in a row that makes a condition true, or false, as wanted.
+/// Returns the values that cannot be NaN in a row that gives the condition the truth value
+/// `wanted`.
 pub(crate) fn never_nan(condition: &Expr, wanted: bool) -> Vec<Expr> {
     let number = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !is_nan(value));
     match condition {
@@ -14,7 +15,8 @@ pub(crate) fn never_nan(condition: &Expr, wanted: bool) -> Vec<Expr> {
             (Operator::And, true) | (Operator::Or, false) => {
                 never_nan(left, wanted).into_iter().chain(never_nan(right, wanted)).collect()
             }
-            // NaN is above all, so nothing below something is NaN.
+            // NaN is greater than all other values, so a value that is less than another value is
+            // not NaN.
             (Operator::Lt, true) | (Operator::GtEq, false) => vec![(**left).clone()],
             (Operator::Gt, true) | (Operator::LtEq, false) => vec![(**right).clone()],
             (Operator::LtEq, true) | (Operator::Gt, false) if number(right) => vec![(**left).clone()],

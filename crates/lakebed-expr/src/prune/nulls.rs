@@ -64,7 +64,8 @@ impl Prover<'_> {
         all(answers)
     }
 
-    /// May a value be other than null in some row? Only columns in which every value is null rule it out.
+    /// May a value be other than null in some row? Only columns in which every value is null
+    /// exclude it.
     pub(super) fn not_all_null(&mut self, value: &Expr) -> Answer {
         if let Some(path) = column_path(value) {
             return self.column_not_all_null(&path);
@@ -73,7 +74,7 @@ impl Prover<'_> {
             Expr::Literal(literal, _) if literal.is_null() => never(),
             Expr::Cast(cast) => self.not_all_null(&cast.expr),
             Expr::Not(inner) => self.not_all_null(inner),
-            // One side that is true or false may decide these.
+            // One side that is true or false may decide AND and OR.
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
                 any([self.not_all_null(left), self.not_all_null(right)])
             }

@@ -1,4 +1,4 @@
-//! What is known about files, and the state of a proof. Read [`Prover`] first.
+//! The facts that are available about files, and the state of a proof. Read [`Prover`] first.
 
 use arrow_schema::{DataType, Schema};
 use datafusion_expr::{Expr, Operator, lit};
@@ -7,35 +7,36 @@ use super::facts::Facts;
 use super::generated::Generated;
 use crate::evaluate::tree::join_conditions;
 
-/// Which statistics there are.
+/// The origin of statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatisticsSource {
-    /// None: only partition values are looked at.
+    /// There are none, and only partition values are used.
     None,
-    /// Those of the log: no bounds of booleans and bytes.
+    /// Statistics of the log, which have no bounds of booleans and binaries.
     Log,
-    /// Those of a file's footer, in the form of the log's.
+    /// Statistics of a file's footer, in the form of the log's statistics.
     Footer,
 }
 
 impl StatisticsSource {
-    /// Whether columns of a type have bounds.
+    /// Returns whether columns of a type have bounds.
     pub(super) fn hold_bounds_of(self, data_type: &DataType) -> bool {
         use DataType::{Binary, Boolean, Date32, Timestamp, Utf8};
         let of_log = data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8);
         match self {
             Self::None => false,
             Self::Log => of_log,
-            // Bytes are compared unsigned, as Spark does it: bounds that were made otherwise count as unknown.
+            // Binaries are compared unsigned, as in Spark. Bounds that were computed in another
+            // order count as unknown.
             Self::Footer => of_log || matches!(data_type, Boolean | Binary),
         }
     }
 }
 
-/// What there is to know.
+/// The available facts.
 #[derive(Clone, Copy)]
 pub(crate) struct Knowledge<'a> {
-    /// The columns, as the filter was bound to them.
+    /// The columns to which the filter was bound.
     pub(crate) schema: &'a Schema,
     /// The partition columns by their names in the schema.
     pub(crate) partitions: &'a [String],
@@ -46,24 +47,24 @@ pub(crate) struct Knowledge<'a> {
 /// Turns conditions on rows into conditions on facts.
 pub(crate) struct Prover<'a> {
     pub(super) knowledge: Knowledge<'a>,
-    /// The facts asked for so far.
+    /// The facts requested so far.
     pub(super) facts: Facts,
-    /// Values that are not NaN in any row that matters, because other conditions say so.
+    /// Values that are not NaN in any row that matters, because other conditions exclude it.
     pub(super) never_nan: Vec<Expr>,
     notes: Vec<String>,
     inexact: bool,
 }
 
-/// `None` means perhaps.
+/// The condition on facts under which the answer is yes. `None` means perhaps.
 pub(super) type Answer = Option<Expr>;
 
-/// All must be possible.
+/// Combines answers that must all be possible.
 pub(super) fn all(answers: impl IntoIterator<Item = Answer>) -> Answer {
     let known: Vec<Expr> = answers.into_iter().flatten().collect();
     if known.is_empty() { None } else { Some(join_conditions(Operator::And, known)) }
 }
 
-/// One must be possible.
+/// Combines answers of which one must be possible.
 pub(super) fn any(answers: impl IntoIterator<Item = Answer>) -> Answer {
     answers.into_iter().collect::<Option<Vec<_>>>().map(|known| join_conditions(Operator::Or, known))
 }
@@ -77,7 +78,7 @@ impl<'a> Prover<'a> {
         Prover { knowledge, facts: Facts::default(), never_nan, notes: Vec::new(), inexact: false }
     }
 
-    /// The facts asked for, and why conditions could not be decided, if any could not.
+    /// Returns the requested facts, and the reasons why conditions could not be decided, if any.
     pub(crate) fn finish(self) -> (Facts, Vec<String>) {
         (self.facts, self.notes)
     }
@@ -89,7 +90,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Says that a file may be kept although its facts, looked at more closely, would rule it out.
+    /// Records that a file may be kept although a closer look at its facts would exclude it.
     pub(super) fn inexact(&mut self) {
         self.inexact = true;
     }
@@ -98,7 +99,7 @@ impl<'a> Prover<'a> {
         self.inexact
     }
 
-    /// The type of a column or field.
+    /// Returns the type of a column or field.
     pub(super) fn type_of(&self, path: &[String]) -> Option<DataType> {
         let (first, fields) = path.split_first()?;
         let mut data_type = self.knowledge.schema.field_with_name(first).ok()?.data_type();
