@@ -1,9 +1,10 @@
-//! Commits: what a transaction wants ([`draft`]), whether a table may have it ([`validate`]), what
-//! it read ([`reads`]), what others committed meanwhile ([`winner`]), whether the two agree
-//! ([`conflict`]), and when versions were made ([`timestamp`]).
+//! Commits: the changes of a transaction ([`draft`]), the checks of a draft against the table
+//! ([`validate`]), the read set ([`reads`]), the commits of other transactions ([`winner`]), the
+//! check for conflicts ([`conflict`]), and the times at which versions were created
+//! ([`timestamp`]).
 //!
-//! All of it computes: the transaction in `lakebed` reads and writes. Read [`draft::Draft`] first,
-//! then [`conflict::check`].
+//! This module only computes: the transaction in `lakebed` does the reads and writes. Read
+//! [`draft::Draft`] first, then [`conflict::check`].
 
 pub mod base;
 pub mod conflict;

@@ -1,4 +1,4 @@
-//! What no commit may do, whoever asks for it. PROTOCOL "Actions", "Append-only Tables".
+//! The rules that every commit must follow. PROTOCOL "Actions", "Append-only Tables".
 
 use std::collections::HashSet;
 
@@ -49,7 +49,8 @@ fn check_append_only(draft: &Draft, properties: &TableProperties, table: &str) -
     Ok(())
 }
 
-/// At most one `add` and one `remove` per path, and both only with different deletion vectors.
+/// Checks that there are at most one `add` and one `remove` per path, and both only with different
+/// deletion vectors.
 fn check_paths(draft: &Draft) -> Result<()> {
     let mut added = HashSet::new();
     let vectors = draft.vectors.iter().map(|change| change.before.path.as_str());

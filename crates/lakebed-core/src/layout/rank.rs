@@ -1,4 +1,4 @@
-//! Values as small numbers of the same order.
+//! Replaces values by small numbers of the same order.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, make_array};
@@ -12,25 +12,26 @@ use super::search::counts;
 use super::string_bounds::StringBounds;
 use crate::{Error, Result};
 
-/// As many bounds as ranks of 16 bits tell apart, beside nulls and what is below all bounds.
+/// The number of bounds that ranks of 16 bits can distinguish, besides the ranks of nulls and of
+/// values below all bounds.
 const MOST_BOUNDS: usize = 65_534;
 
-/// What ranks the values of one column: the distinct values of a sample, or if these are too many,
-/// some that have equally many rows between them.
+/// Ranks the values of one column. The bounds are the distinct values of a sample, or if there are
+/// too many, some of them with equally many rows between them.
 ///
-/// The order is that of Delta's statistics: NaN is above all numbers, both zeros are the same,
-/// texts and binaries are compared by their bytes. Texts that differ only far behind what the whole
-/// sample begins with have the same rank; no statistics tell them apart either.
+/// The order is that of Delta's statistics: NaN is greater than all numbers, both zeros are equal,
+/// and strings and binaries are compared by their bytes. Strings that differ only far after the
+/// common prefix of the whole sample have the same rank. Statistics do not distinguish them either.
 #[derive(Debug, Clone)]
 pub struct Ranker {
     bounds: Bounds,
-    /// None without a sample.
+    /// The type of the values, or `None` without a sample.
     data_type: Option<DataType>,
 }
 
 #[derive(Debug, Clone)]
 enum Bounds {
-    /// Of a sample without values.
+    /// The bounds of a sample without values.
     None,
     Words(Vec<u64>),
     Wide(Vec<u128>),
@@ -38,7 +39,7 @@ enum Bounds {
 }
 
 impl Ranker {
-    /// From arrays of one type, which [`is_orderable`].
+    /// Creates ranks from arrays of one type, which [`is_orderable`].
     pub fn of_sample(sample: &[ArrayRef]) -> Result<Self> {
         let data_type = sample.first().map(|array| array.data_type().clone());
         let arrays = sample.iter().map(plain).collect::<Result<Vec<_>>>()?;
@@ -60,8 +61,9 @@ impl Ranker {
         Ok(Self { bounds, data_type })
     }
 
-    /// Null is 0, every other value 1 and how many bounds are not above it: of two values the
-    /// lesser one never has the greater rank.
+    /// Returns the rank of each value. The rank of null is 0. The rank of another value is 1 plus
+    /// the number of bounds that are not above it. So the lesser of two values never has the
+    /// greater rank.
     pub fn ranks(&self, values: &dyn Array) -> Result<Vec<u16>> {
         check_type(self.data_type.as_ref(), values.data_type())?;
         if let Some(dictionary) = values.as_any_dictionary_opt() {

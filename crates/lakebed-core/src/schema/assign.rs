@@ -1,36 +1,37 @@
-//! Which data may be written to which column, and what does not fit, as a list that people can
-//! read.
+//! Decides which data may be written to which column, and lists the differences that prevent a
+//! write in readable form.
 //!
-//! Names are found without regard to case, in any order. Numbers may be written to narrower types,
-//! value by value, where nothing is lost; text never becomes a number, nor a wall-clock time an
-//! instant. Read [`compare`] first.
+//! Names are matched without regard to case, in any order. Numbers may be written to narrower
+//! types, value by value, if nothing is lost. A string never becomes a number, and a wall-clock
+//! time never becomes an instant. Read [`compare`] first.
 
 use std::fmt;
 
 use super::types::{DataType, PrimitiveType, StructType};
 use super::widen::is_widening;
 
-/// One thing that keeps data from being written.
+/// A difference that prevents data from being written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
     /// The column, fields of structs as `a.b`.
     pub column: String,
-    /// What is the matter.
+    /// The kind of the difference.
     pub kind: DifferenceKind,
 }
 
-/// What keeps data from being written.
+/// The kind of a difference that prevents data from being written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DifferenceKind {
     /// The table does not have the column, which the data has with this type.
     NotInTable(DataType),
-    /// The data does not have the column, which may not be null and has no value of its own.
+    /// The data does not have the column, which must not be null and has no generated or default
+    /// value.
     NotInData(DataType),
-    /// The types do not go together.
+    /// The types are not compatible.
     Type {
-        /// Of the column.
+        /// The type of the column.
         table: DataType,
-        /// Of the data.
+        /// The type of the data.
         data: DataType,
     },
 }
@@ -52,7 +53,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What to do about types that are often confused.
+/// Returns advice about types that are often confused.
 fn hint(table: &DataType, data: &DataType) -> Option<&'static str> {
     use PrimitiveType as P;
     match (table, data) {
@@ -67,8 +68,9 @@ fn hint(table: &DataType, data: &DataType) -> Option<&'static str> {
     }
 }
 
-/// Everything that keeps data of one schema from being written to columns of another. `is_filled`
-/// tells which columns of the table get their values otherwise, if the data does not have them.
+/// Returns all differences that prevent data of one schema from being written to columns of
+/// another. `is_filled` returns whether a column of the table gets its values in another way if the
+/// data does not have it.
 pub fn compare(table: &StructType, data: &StructType, is_filled: impl Fn(&str) -> bool) -> Vec<Difference> {
     let mut differences = Vec::new();
     for field in &table.fields {
@@ -118,12 +120,12 @@ fn push(differences: &mut Vec<Difference>, column: &str, kind: DifferenceKind) {
     differences.push(Difference { column: column.to_owned(), kind });
 }
 
-/// Whether values of one primitive may be written as another, provided that each of them fits.
+/// Returns whether values of one primitive type may be written as another, if each value fits.
 pub fn is_assignable(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType as P;
     let is_number = |of: P| matches!(of, P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. });
     let is_text = |of: P| matches!(of, P::String | P::Char { .. });
-    // A float is no exact number: what it would be as a decimal is for the caller to say.
+    // A float is not an exact number, so the caller must choose its value as a decimal.
     let loses_meaning = matches!(from, P::Float | P::Double) && !matches!(to, P::Float | P::Double);
     is_widening(from, to)
         || (is_number(from) && is_number(to) && !loses_meaning)

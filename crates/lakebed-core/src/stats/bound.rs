@@ -1,5 +1,5 @@
-//! Which way a bound may give way without becoming wrong, and the rules that follow from it, for
-//! text and struct alike.
+//! The direction in which a bound may be moved without becoming wrong, and the rules that follow
+//! from it. They are the same for JSON and structs.
 
 /// The side of the values on which a bound lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -8,16 +8,16 @@ pub(super) enum Bound {
     Lower,
     /// No value is above it.
     Upper,
-    /// It does not matter: the bound is wanted as it is written.
+    /// The side does not matter: the bound is requested as it is written.
     Exact,
 }
 
-/// What the log cuts off the end of a timestamp, at most.
+/// The most microseconds that the log truncates from a timestamp.
 const CUT_OFF_MICROS: i64 = 999;
 
 impl Bound {
-    /// The bound of the timestamps that the log may have cut off to this one. PROTOCOL "Per-file
-    /// Statistics": to milliseconds.
+    /// Returns the bound of the timestamps that the log may have truncated to this one. PROTOCOL
+    /// "Per-file Statistics": timestamps are truncated to milliseconds.
     pub(super) fn timestamp(self, micros: i64) -> i64 {
         match self {
             Self::Lower | Self::Exact => micros,
@@ -25,7 +25,7 @@ impl Bound {
         }
     }
 
-    /// This bound moved outwards.
+    /// Returns this bound moved outwards.
     pub(super) fn widen(self, micros: i64, by: i64) -> i64 {
         match self {
             Self::Lower => micros.saturating_sub(by),
@@ -51,7 +51,7 @@ impl Bound {
         }
     }
 
-    /// As [`double`](Self::double), of what is a float anyway.
+    /// Returns the bound like [`double`](Self::double), for a value that is a 32-bit float.
     pub(super) fn float(self, value: f32) -> Option<f32> {
         match self {
             Self::Lower if value.is_nan() => None,

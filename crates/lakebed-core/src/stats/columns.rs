@@ -1,12 +1,12 @@
-//! Which columns of a table have statistics, and which of these have bounds: as Delta Spark decides
-//! it.
+//! Decides which columns of a table have statistics, and which of these have bounds. The rules are
+//! Delta Spark's.
 
 use crate::property::TableProperties;
 use crate::schema::mapping::{MappingMode, physical_name};
 use crate::schema::{DataType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
-/// What statistics the files of a table have.
+/// The statistics that the files of a table have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatsPlan {
     columns: Vec<IndexedColumn>,
@@ -19,22 +19,22 @@ pub struct StatsPlan {
 pub struct IndexedColumn {
     /// Its physical name.
     pub name: String,
-    /// What it has.
+    /// The kind of its statistics.
     pub kind: IndexedKind,
 }
 
-/// What statistics a column has.
+/// The statistics of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexedKind {
-    /// A count of nulls, and bounds of this type if the column's type has them. A text is a string,
-    /// whatever its length.
+    /// A count of nulls, and bounds of this type if the column's type has bounds. CHAR and VARCHAR
+    /// count as strings.
     Leaf(Option<PrimitiveType>),
-    /// Those of these fields.
+    /// The statistics of these fields.
     Struct(Vec<IndexedColumn>),
 }
 
 impl StatsPlan {
-    /// The columns that the properties choose, and those that cluster the table, in the order of
+    /// Selects the columns that the properties choose, and the clustering columns, in the order of
     /// the schema.
     ///
     /// `schema` and `partition_columns` have logical names, `clustering` has physical paths.
@@ -63,7 +63,7 @@ impl StatsPlan {
         })
     }
 
-    /// Says so in each file's statistics when their bounds are tight. Delta Spark does where the
+    /// Records in each file's statistics whether its bounds are tight. Delta Spark does this if the
     /// table supports deletion vectors.
     #[must_use]
     pub fn with_tight_bounds(mut self, tight_bounds: bool) -> Self {
@@ -71,7 +71,7 @@ impl StatsPlan {
         self
     }
 
-    /// The columns, without structs that have none.
+    /// Returns the columns, without structs that have none.
     pub fn columns(&self) -> &[IndexedColumn] {
         &self.columns
     }
@@ -86,7 +86,7 @@ impl StatsPlan {
 }
 
 impl IndexedColumn {
-    /// Whether it or a field of it has bounds.
+    /// Returns whether the column or one of its fields has bounds.
     pub fn has_bounds(&self) -> bool {
         match &self.kind {
             IndexedKind::Leaf(bounds) => bounds.is_some(),
@@ -95,20 +95,20 @@ impl IndexedColumn {
     }
 }
 
-/// What a property chooses.
+/// The columns that a property chooses.
 enum Chosen {
-    /// So many leaves that are still to come.
+    /// The number of leaves that may still be chosen.
     First(u32),
-    /// By logical paths in lower case, with all that is below them.
+    /// Columns by logical paths in lower case, with all fields below them.
     Named(Vec<Vec<String>>),
 }
 
-/// A walk through a schema that takes what is chosen.
+/// A walk through a schema that selects the chosen columns.
 struct Choice<'a> {
     chosen: Chosen,
     clustering: &'a [Vec<String>],
     mode: MappingMode,
-    /// The way to where the walk is, in lower case.
+    /// The path of the current position, in lower case.
     logical: Vec<String>,
     physical: Vec<String>,
 }
@@ -147,8 +147,8 @@ impl Choice<'_> {
     }
 }
 
-/// The type of a leaf's bounds; none for booleans, binaries, arrays, maps, variants, intervals and
-/// void.
+/// Returns the type of a leaf's bounds; `None` for booleans, binaries, arrays, maps, variants,
+/// intervals and void.
 fn bounded(leaf: &DataType) -> Option<PrimitiveType> {
     use PrimitiveType::*;
     let DataType::Primitive(primitive) = leaf else { return None };
@@ -189,7 +189,7 @@ fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
     }
 }
 
-/// The first part of a name, and what follows it.
+/// Returns the first part of a name, and the rest.
 fn parse_part(text: &str) -> Option<(String, &str)> {
     let Some(mut quoted) = text.strip_prefix('`') else {
         let end = text.find(|letter: char| matches!(letter, '.' | ',' | '`') || letter.is_whitespace()).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! Statistics from the struct that checkpoints carry as `stats_parsed`.
+//! Reads statistics from the struct `stats_parsed` of checkpoints.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::{StatColumn, StatKind};
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
-/// The wanted statistics of many files from their `stats_parsed`: the same arrays as
-/// [`from_json`](super::from_json) gives for the text.
+/// Returns the requested statistics of many files from their `stats_parsed`. The arrays are the
+/// same as those that [`from_json`](super::from_json) returns for the JSON.
 ///
-/// What is stored in a type from which a column was widened is cast; what is not there, or in a
-/// type that has no exact place in the column's, is null.
+/// A value stored in a type from which a column was widened is cast. A value that is missing, or
+/// whose type has no exact counterpart in the column's type, is null.
 pub fn from_struct(parsed: &StructArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
     wanted
         .iter()
@@ -37,7 +37,7 @@ pub fn from_struct(parsed: &StructArray, wanted: &[StatColumn]) -> Vec<ArrayRef>
         .collect()
 }
 
-/// The array of a wanted statistic, null where a struct around it is.
+/// Returns the array of a requested statistic. It is null where a struct around it is null.
 fn find(parsed: &StructArray, column: &StatColumn) -> Option<ArrayRef> {
     let mut names = column.names().peekable();
     let mut within = parsed;
@@ -71,7 +71,7 @@ fn tight_bounds(parsed: &StructArray, stored: Option<&ArrayRef>) -> ArrayRef {
     Arc::new((0..parsed.len()).map(|row| parsed.is_valid(row).then(|| tight(row))).collect::<BooleanArray>())
 }
 
-/// A stored statistic in the type it has today; none if that could make it wrong.
+/// Returns a stored statistic in the column's current type, or `None` if this could make it wrong.
 fn convert(stored: &ArrayRef, to: &ArrowType, kind: StatKind) -> Option<ArrayRef> {
     if let ArrowType::Dictionary(_, values) = stored.data_type() {
         return convert(&cast(stored, values).ok()?, to, kind);
@@ -111,7 +111,7 @@ fn counts(stored: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(counts.as_primitive::<Int64Type>().unary_opt::<_, Int64Type>(|count| (count >= 0).then_some(count))))
 }
 
-/// Whether a value of one type keeps its value in the other, or becomes null.
+/// Returns whether a value of one type keeps its value in the other, or becomes null.
 fn is_exact(from: &ArrowType, to: &ArrowType) -> bool {
     use ArrowType::*;
     match (from, to) {
@@ -124,7 +124,7 @@ fn is_exact(from: &ArrowType, to: &ArrowType) -> bool {
     }
 }
 
-/// Days or timestamps of any unit in microseconds, the parts of one cut off downwards.
+/// Returns days or timestamps of any unit in microseconds, rounded down.
 pub(super) fn micros(stored: &ArrayRef) -> Option<PrimitiveArray<TimestampMicrosecondType>> {
     use TimeUnit::*;
     Some(match stored.data_type() {

@@ -1,4 +1,4 @@
-//! Statistics from JSON text.
+//! Reads statistics from JSON strings.
 
 use arrow_array::{Array, ArrayRef, StringArray};
 
@@ -7,17 +7,17 @@ use super::leaf::Leaf;
 use super::paths::Paths;
 use super::scan::Scan;
 
-/// The wanted statistics of many files from their JSON text: an array for each, with a row for each
-/// text.
+/// Returns the requested statistics of many files from their JSON: an array for each statistic,
+/// with a row for each string.
 ///
-/// A text that is null or not one JSON object has nulls everywhere. Otherwise
-/// [`StatKind::TightBounds`](super::StatKind::TightBounds) is true where the text does not have it.
+/// A string that is null or not one JSON object gives nulls in all arrays. Otherwise
+/// [`StatKind::TightBounds`](super::StatKind::TightBounds) is true if the JSON does not have it.
 pub fn from_json(texts: &StringArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
     read(texts, wanted, Leaf::new)
 }
 
-/// The same as they are written: no bound is moved, and what the text does not have is null. For
-/// writing them in another form.
+/// Returns the statistics as they are written, to write them in another form. No bound is widened,
+/// and values that are missing in the JSON are null.
 pub fn from_json_as_written(texts: &StringArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
     read(texts, wanted, Leaf::as_written)
 }

@@ -1,4 +1,4 @@
-//! The bytes of objects, arrays and primitives.
+//! Encodes objects, arrays and primitives.
 
 use crate::Result;
 
@@ -7,13 +7,13 @@ use super::error::broken;
 const SHORT_STRING: u8 = 1;
 const OBJECT: u8 = 2;
 const ARRAY: u8 = 3;
-/// The longest string whose length stands in its first byte.
+/// The length of the longest string whose length is in its first byte.
 const SHORT: usize = 63;
-/// From so many members on, their number takes four bytes.
+/// From this number of members on, their count takes four bytes.
 const LARGE: usize = 256;
 
-/// An object of these fields, in the order of their names: under which id each is known and where
-/// its value starts.
+/// Encodes an object with these fields, in the order of their names. Each field has an id and the
+/// position where its value starts.
 pub(super) fn object(fields: &[(u32, usize)], values: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let is_large = fields.len() >= LARGE;
     let id_width = width(fields.iter().map(|(id, _)| *id as usize).max().unwrap_or(0))?;
@@ -31,7 +31,7 @@ pub(super) fn object(fields: &[(u32, usize)], values: &[u8], out: &mut Vec<u8>) 
     Ok(())
 }
 
-/// An array of values that start at these places.
+/// Encodes an array of values that start at these positions.
 pub(super) fn array(starts: &[usize], values: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let is_large = starts.len() >= LARGE;
     let offset_width = width(values.len())?;
@@ -45,13 +45,13 @@ pub(super) fn array(starts: &[usize], values: &[u8], out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// A primitive of this kind, whose bytes follow.
+/// Encodes a primitive of this kind, followed by its bytes.
 pub(super) fn primitive(kind: u8, content: &[u8], out: &mut Vec<u8>) {
     out.push(kind << 2);
     out.extend_from_slice(content);
 }
 
-/// A primitive of this kind with as many bytes as it says before them.
+/// Encodes a primitive of this kind, with the number of its bytes before them.
 pub(super) fn counted(kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
     out.push(kind << 2);
     push_count(content.len(), true, out)?;
@@ -59,7 +59,7 @@ pub(super) fn counted(kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<()>
     Ok(())
 }
 
-/// A string, which takes fewer bytes when it is short.
+/// Encodes a string, which takes fewer bytes when it is short.
 pub(super) fn string(kind: u8, text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     match u8::try_from(text.len()) {
         Ok(length) if text.len() <= SHORT => {
@@ -71,7 +71,7 @@ pub(super) fn string(kind: u8, text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     }
 }
 
-/// How many bytes a number takes, at most four.
+/// Returns how many bytes a number takes, at most four.
 pub(super) fn width(number: usize) -> Result<u8> {
     match number {
         0..=0xFF => Ok(1),
@@ -82,7 +82,7 @@ pub(super) fn width(number: usize) -> Result<u8> {
     }
 }
 
-/// Little-endian.
+/// Appends a number, little-endian.
 pub(super) fn push_number(number: usize, width: u8, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes().into_iter().take(usize::from(width)));
 }

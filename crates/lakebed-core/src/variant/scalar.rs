@@ -76,7 +76,7 @@ fn put(kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// In as many bytes as the column's precision asks for.
+/// Encodes a decimal in as many bytes as the column's precision requires.
 fn decimal(column: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<()> {
     let ArrowType::Decimal128(precision, scale) = column.data_type() else {
         return Err(Error::internal("a decimal that is none"));

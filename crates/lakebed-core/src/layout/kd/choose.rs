@@ -1,38 +1,38 @@
-//! Which column of a cell to cut, and into how many slices.
+//! Chooses the column of a cell to cut, and the number of slices.
 
 use super::slices::{Slice, slices};
 use crate::layout::rank_histogram::{RankHistogram, Span};
 
-/// The slices of a trial.
+/// The number of slices of a trial.
 const TRIAL: usize = 3;
-/// More slices are cut in more than one step.
+/// The largest number of slices of one step. More slices are cut in several steps.
 const MOST: usize = 32;
-/// The steps by which cuts are given to columns.
+/// The number of steps in which cuts are distributed over the columns.
 const STEPS: usize = 64;
 
-/// A column and into how many slices to cut it.
+/// A column, and the number of slices into which to cut it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Choice {
     pub(super) column: usize,
     pub(super) slices: usize,
 }
 
-/// Rows that will be cut into files.
+/// A sample of rows that will be cut into files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CellSample<'s> {
     pub(super) sample: &'s [Vec<u16>],
     pub(super) histograms: &'s [RankHistogram],
     pub(super) rows: &'s [u32],
     pub(super) files: usize,
-    /// Rows of a file, on average over all files.
+    /// The number of rows of a file, on average over all files.
     pub(super) mean: f64,
 }
 
-/// What cutting a column does to the width of each.
+/// The effect of cutting one column on the widths of all columns.
 struct Trial {
     column: usize,
-    /// By which power of the number of slices widths shrink: 1 for the column itself if its rows
-    /// lie evenly, 0 for columns that have nothing to do with it.
+    /// The powers of the number of slices by which widths shrink. The power is 1 for the column
+    /// itself if its rows are evenly distributed, and 0 for columns that are independent of it.
     powers: Vec<f64>,
 }
 
@@ -58,7 +58,8 @@ pub(super) fn choose(cell: CellSample, turn: usize) -> Option<Choice> {
     Some(Choice { column: trials[place].column, slices: slices.clamp(2, MOST.min(cell.files)) })
 }
 
-/// Cuts a column to see what becomes of all; none if it cannot be cut.
+/// Cuts a column and measures the effect on all columns. Returns `None` if the column cannot be
+/// cut.
 fn trial(cell: CellSample, column: usize, before: &[f64]) -> Option<Trial> {
     let (ranks, rows) = sorted(&cell.sample[column], cell.rows);
     let mut after = vec![0.0; before.len()];
@@ -76,20 +77,20 @@ fn trial(cell: CellSample, column: usize, before: &[f64]) -> Option<Trial> {
     Some(Trial { column, powers: powers.collect() })
 }
 
-/// For each column, the share of values that make a query read these rows.
+/// Returns for each column the share of values that make a query read these rows.
 fn widths(cell: CellSample, rows: &[u32]) -> Vec<f64> {
     let spans = cell.sample.iter().map(|column| Span::of(rows.iter().map(|row| column[*row as usize])));
     spans.zip(cell.histograms).map(|(span, mass)| mass.share(span)).collect()
 }
 
-/// Ranks in order, and their rows.
+/// Returns the ranks in order, and their rows.
 pub(super) fn sorted(column: &[u16], rows: &[u32]) -> (Vec<u16>, Vec<u32>) {
     let mut packed: Vec<u64> = rows.iter().map(|row| (u64::from(column[*row as usize]) << 32) | u64::from(*row)).collect();
     packed.sort_unstable();
     packed.into_iter().map(|packed| ((packed >> 32) as u16, packed as u32)).unzip()
 }
 
-/// The first of the greatest.
+/// Returns the first of the greatest values.
 fn greatest(values: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
     values.enumerate().reduce(|best, other| if other.1 > best.1 { other } else { best })
 }

@@ -1,4 +1,4 @@
-//! Sorted rows cut between two values.
+//! Cuts sorted rows between two values.
 
 /// By which share of the mean, and by how many rows, files may differ from it.
 const UNEVEN: f64 = 0.5;
@@ -11,9 +11,9 @@ pub(super) struct Slice {
     pub(super) file: usize,
 }
 
-/// Cuts sorted ranks into up to so many slices of about equally many files. A slice has whole
-/// files, none of them with too few or too many rows, and no rank is in two slices. None if there
-/// is no such cut.
+/// Cuts sorted ranks into slices of about equally many files, at most as many slices as `count`. A
+/// slice has whole files, none of them with too few or too many rows, and no rank is in two slices.
+/// Returns `None` if there is no such cut.
 pub(super) fn slices(ranks: &[u16], files: usize, count: usize, mean: f64) -> Option<Vec<Slice>> {
     let end = Slice { end: ranks.len(), file: files };
     let mut slices: Vec<Slice> = Vec::with_capacity(count);
@@ -37,7 +37,7 @@ pub(super) fn slices(ranks: &[u16], files: usize, count: usize, mean: f64) -> Op
     Some(slices)
 }
 
-/// The beginning and the end of the run of equal ranks at a place, the nearer one first.
+/// Returns the beginning and the end of the run of equal ranks at a position, the nearer one first.
 fn near(ranks: &[u16], place: usize) -> [usize; 2] {
     let Some(rank) = ranks.get(place) else { return [place; 2] };
     let start = ranks.partition_point(|other| other < rank);
@@ -45,8 +45,8 @@ fn near(ranks: &[u16], place: usize) -> [usize; 2] {
     if place - start <= end - place { [start, end] } else { [end, start] }
 }
 
-/// Whether the files between two cuts have neither too few nor too many rows. Of very small files a
-/// few rows more are not too many.
+/// Returns whether the files between two cuts have neither too few nor too many rows. For very
+/// small files, a few rows more are not too many.
 fn is_fair(from: Slice, to: Slice, mean: f64) -> bool {
     if to.file <= from.file || to.end <= from.end {
         return false;

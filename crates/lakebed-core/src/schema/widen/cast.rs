@@ -1,9 +1,9 @@
-//! From the type that a file stores to the type that the schema asks for.
+//! Casts arrays from the type that a file stores to the type of the schema.
 //!
-//! Besides the widenings there are the several ways in which Parquet files hold one type: large and
-//! view forms of text and bytes, timestamps in other units, small integers without annotation,
-//! lists whose child has another name. Every cast is exact: a value that does not fit is an error,
-//! never a null or a rounded one.
+//! Besides widenings, it handles the different ways in which Parquet files store one type: large
+//! and view forms of strings and binaries, timestamps in other units, small integers without
+//! annotation, and lists whose child has another name. Every cast is exact: a value that does not
+//! fit is an error, and never becomes null or a rounded value.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::{Error, Result};
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-/// Brings an array as read from a file to the Arrow type of its column, exactly.
+/// Casts an array as read from a file to the Arrow type of its column, exactly.
 ///
-/// Lists and maps are cast part by part, structs field by field: by name, with nulls for fields
-/// that the file lacks, and without those that the type lacks. A zone other than UTC is only a
-/// label; times without a zone count as UTC where an instant is asked for, and the reverse.
+/// Lists and maps are cast part by part. Structs are cast field by field: by name, with nulls for
+/// fields that the file lacks, and without fields that the type lacks. A zone other than UTC is
+/// only a label. Times without a zone count as UTC if the column has instants, and the reverse.
 pub fn cast_up(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     use ArrowType::*;
     let from = array.data_type();
@@ -42,7 +42,7 @@ pub fn cast_up(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
         | (Float16, Float32)
         | (Int8 | Int16 | Int32 | Float16 | Float32, Float64) => exact(array, to),
         (Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64, Decimal128(precision, scale)) => {
-            // Twenty digits hold every integer.
+            // Twenty digits are enough for every integer.
             rescale(&exact(array, &Decimal128(20, 0))?, 20, 0, *precision, *scale)
         }
         (Decimal32(_, from_scale) | Decimal64(_, from_scale) | Decimal256(_, from_scale), Decimal128(precision, scale))
@@ -54,7 +54,7 @@ pub fn cast_up(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
             rescale(array, *from_precision, *from_scale, *precision, *scale)
         }
 
-        // Old writers did not say what their days are.
+        // Old writers did not annotate dates.
         (Int32, Date32) => Ok(Arc::new(array.as_primitive::<Int32Type>().reinterpret_cast::<Date32Type>())),
         (Date32, Timestamp(TimeUnit::Microsecond, None)) => days_to_micros(array),
         (Date64, Date32) => millis_to_days(array),
@@ -83,7 +83,7 @@ pub fn cast_up(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     }
 }
 
-/// Arrow's own cast, which fails where a value does not fit.
+/// Casts with Arrow, which fails if a value does not fit.
 fn exact(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, to, &options).map_err(|error| no_fit(array.data_type(), to, error))
@@ -124,7 +124,7 @@ fn millis_to_days(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(days))
 }
 
-/// Microseconds: earlier ones, as Spark does, where a file has finer units.
+/// Returns microseconds. Finer units are rounded down to the earlier microsecond, as in Spark.
 fn to_micros(array: &ArrayRef, unit: TimeUnit) -> Result<TimestampMicrosecondArray> {
     let scale = |value: i64, factor: i64| {
         value.checked_mul(factor).ok_or_else(|| {
@@ -181,7 +181,7 @@ fn no_fit(from: &ArrowType, to: &ArrowType, error: ArrowError) -> Error {
     let (from, to) = (type_name(from), type_name(to));
     let why = error.to_string();
     let why = why.strip_prefix("Cast error: ").unwrap_or(&why);
-    // Arrow tells the value, and names types in its own way.
+    // Arrow's message has the value, but names types in its own way.
     let value =
         why.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")).map_or(why, |(value, _)| value);
     Error::schema_mismatch(format!("a value stored as {from} does not fit into {to}: {value}"))

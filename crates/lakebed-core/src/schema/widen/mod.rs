@@ -1,8 +1,8 @@
-//! Old types that may stand for new ones. PROTOCOL "Type Widening".
+//! Type widening: the old types of a column that a new type may replace. PROTOCOL "Type Widening".
 //!
-//! [`is_widening`] says which primitives a column may be changed to, [`check_type_changes`] refuses
-//! a table with other changes, and [`cast_up`] brings what a file stores to the type that the
-//! schema asks for.
+//! [`is_widening`] returns whether a column of one primitive type may change to another.
+//! [`check_type_changes`] refuses a table with other changes, and [`cast_up`] casts values of a
+//! file to the type of the schema.
 
 mod cast;
 
@@ -14,14 +14,14 @@ use super::json::parse_primitive_name;
 use super::types::{DataType, PrimitiveType, StructType};
 use crate::{Error, Result};
 
-/// Under which key a field's metadata keeps the history of its type.
+/// The key of a field's metadata that keeps the history of its type.
 pub const TYPE_CHANGES: &str = "delta.typeChanges";
 
-/// Whether a column of one type may become another without losing anything. Every type may stay
-/// what it is.
+/// Returns whether a column of one type may become another without loss. Every type may stay
+/// unchanged.
 pub fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType::{Byte, Date, Decimal, Double, Float, Integer, Long, Short, TimestampNtz};
-    /// How many digits stand before the point.
+    /// Returns the number of digits before the decimal point.
     fn whole(precision: u8, scale: u8) -> u8 {
         precision.saturating_sub(scale)
     }
@@ -41,8 +41,8 @@ pub fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     }
 }
 
-/// Refuses a schema with a change of type in its history that lakebed cannot follow, naming the
-/// column.
+/// Refuses a schema whose history has a type change that lakebed does not support. The error names
+/// the column.
 pub fn check_type_changes(schema: &StructType) -> Result<()> {
     check_struct(schema, "")
 }

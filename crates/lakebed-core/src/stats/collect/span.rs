@@ -1,12 +1,12 @@
-//! The least and the greatest value of an array in one pass.
+//! Finds the least and the greatest value of an array in one pass.
 
 use arrow_buffer::NullBuffer;
 
-/// What values are compared by.
+/// The key by which values are compared.
 pub(super) trait Key: Copy + Ord {
-    /// None is less.
+    /// The least key.
     const LEAST: Self;
-    /// None is greater.
+    /// The greatest key.
     const GREATEST: Self;
 }
 
@@ -21,7 +21,8 @@ macro_rules! keys {
 
 keys!(i8, i16, i32, i64, i128, u64);
 
-/// From the least to the greatest of some keys; of none, from the greatest there is to the least.
+/// The range from the least to the greatest of some keys. Without keys, it goes from the greatest
+/// possible key to the least.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span<K> {
     pub(super) low: K,
@@ -31,7 +32,7 @@ pub(super) struct Span<K> {
 impl<K: Key> Span<K> {
     pub(super) const EMPTY: Self = Self { low: K::GREATEST, high: K::LEAST };
 
-    /// Of the values that are not null.
+    /// Returns the span of the values that are not null.
     pub(super) fn of<V: Copy>(values: &[V], nulls: Option<&NullBuffer>, key: impl Fn(V) -> K + Copy) -> Self {
         let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Self::of_all(values, key) };
         let words = nulls.inner().bit_chunks();
@@ -53,7 +54,8 @@ impl<K: Key> Span<K> {
         Self { low, high }
     }
 
-    /// Of those values whose bit is set. Without a branch, so that several are compared at a time.
+    /// Returns the span of the values whose bit is set. There is no branch, so that several values
+    /// are compared at a time.
     fn of_some<V: Copy>(values: &[V], valid: u64, key: impl Fn(V) -> K) -> Self {
         let (mut low, mut high) = (K::GREATEST, K::LEAST);
         for (place, value) in values.iter().enumerate() {
@@ -65,7 +67,7 @@ impl<K: Key> Span<K> {
         Self { low, high }
     }
 
-    /// The span of both.
+    /// Returns the span that contains both.
     pub(super) fn join(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
@@ -74,33 +76,34 @@ impl<K: Key> Span<K> {
         self.low > self.high
     }
 
-    /// The values at both ends, unless it is empty.
+    /// Returns the values at both ends, unless the span is empty.
     pub(super) fn ends<T>(&self, value: impl Fn(K) -> T) -> [Option<T>; 2] {
         if self.is_empty() { [None, None] } else { [Some(value(self.low)), Some(value(self.high))] }
     }
 }
 
-/// Values for which one word of validity speaks.
+/// The number of values that one word of validity covers.
 const WORD: usize = 64;
 
-/// A float's place in the order that tables have: −0.0 below 0.0, every NaN the same and above all.
+/// Returns a float's position in the order of Delta's statistics: −0.0 is below 0.0, and all NaN
+/// are equal and greatest.
 pub(super) fn double_key(value: f64) -> i64 {
     let bits = if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }.cast_signed();
     bits ^ (bits >> 63 & i64::MAX)
 }
 
-/// The float at a place.
+/// Returns the float at a position.
 pub(super) fn double_of_key(key: i64) -> f64 {
     f64::from_bits((key ^ (key >> 63 & i64::MAX)).cast_unsigned())
 }
 
-/// As [`double_key`].
+/// Returns a float's position, like [`double_key`].
 pub(super) fn float_key(value: f32) -> i32 {
     let bits = if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }.cast_signed();
     bits ^ (bits >> 31 & i32::MAX)
 }
 
-/// As [`double_of_key`].
+/// Returns the float at a position, like [`double_of_key`].
 pub(super) fn float_of_key(key: i32) -> f32 {
     f32::from_bits((key ^ (key >> 31 & i32::MAX)).cast_unsigned())
 }
