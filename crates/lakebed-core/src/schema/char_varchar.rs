@@ -1,8 +1,8 @@
-//! CHAR(n): text that is padded with blanks to n characters when it is read, as Spark does.
+//! CHAR(n): strings that are padded with blanks to n characters when they are read, as in Spark.
 //!
-//! In the log such a text is a `string`; which texts of a column are CHAR or VARCHAR is said by a
-//! type in Spark's words under [`CHAR_VARCHAR`] in the metadata of the column, once for everything
-//! inside it. VARCHAR matters to writers alone. Read [`with_lengths`] first, then [`pad`].
+//! In the log such a column is a `string`. A type in Spark's spelling under [`CHAR_VARCHAR`] in the
+//! metadata of the column says which of its strings are CHAR or VARCHAR, once for all types inside
+//! it. VARCHAR matters only to writers. Read [`with_lengths`] first, then [`pad`].
 
 use std::borrow::Cow;
 use std::iter::repeat_n;
@@ -14,14 +14,15 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
-/// Where Spark notes the lengths of a column's texts.
+/// The metadata key under which Spark records the lengths of a column's strings.
 pub const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
-/// Longer ones are refused: a few files would fill the memory with blanks.
+/// The greatest length. Longer ones are refused, because a few files would fill the memory with
+/// blanks.
 const MOST_CHARACTERS: u32 = u16::MAX as u32;
 
-/// The type with the lengths that Spark's words for it give to the texts inside. What the words do
-/// not fit stays as it is.
+/// Returns the type with the lengths that Spark's spelling of it gives to the strings inside. Parts
+/// that the spelling does not match stay as they are.
 pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType> {
     Ok(match data_type {
         DataType::Primitive(PrimitiveType::String) => match char_length(words) {
@@ -52,8 +53,8 @@ pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType>
     })
 }
 
-/// Fields are told by their position, since renaming one leaves the words as they are; by name if
-/// there are more or fewer words.
+/// Matches fields by their position, because renaming a field does not change the spelling. Fields
+/// are matched by name if the spelling has more or fewer fields.
 fn fields_with_lengths(fields: StructType, words: &[&str]) -> Result<StructType> {
     let named: Vec<(Cow<'_, str>, &str)> = words.iter().filter_map(|words| name_and_type(words)).collect();
     let by_position = named.len() == fields.fields.len();
@@ -71,21 +72,21 @@ fn fields_with_lengths(fields: StructType, words: &[&str]) -> Result<StructType>
     Ok(StructType { fields: fields.fields.into_iter().enumerate().map(with_length).collect::<Result<_>>()? })
 }
 
-/// How long the texts of a column may be.
+/// The length limits of the strings of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// So many characters; blanks at the end do not count.
+    /// The greatest number of characters. Blanks at the end do not count.
     Characters(u32),
-    /// Those of fields, by their places.
+    /// The limits of fields, by their positions.
     Fields(Vec<(usize, Limit)>),
-    /// That of elements.
+    /// The limit of elements.
     Element(Box<Limit>),
-    /// Those of keys and values.
+    /// The limits of keys and values.
     Entries(Option<Box<Limit>>, Option<Box<Limit>>),
 }
 
-/// How long the texts of a column may be whose type Spark's words tell; none if nothing bounds
-/// them.
+/// Returns the length limits of a column's strings from Spark's spelling of its type, or `None` if
+/// there are no limits.
 pub fn limits(data_type: &DataType, words: &str) -> Option<Limit> {
     match data_type {
         DataType::Primitive(PrimitiveType::String | PrimitiveType::Char { .. }) => {
@@ -110,19 +111,19 @@ pub fn limits(data_type: &DataType, words: &str) -> Option<Limit> {
     }
 }
 
-/// The n of `char(n)`.
+/// Returns the n of `char(n)`.
 fn char_length(words: &str) -> Option<u32> {
     length_of(words, "char")
 }
 
-/// The n of `name(n)`.
+/// Returns the n of `name(n)`.
 fn length_of(words: &str, name: &str) -> Option<u32> {
     let words = words.trim();
     let start = words.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name))?;
     words.get(start.len()..)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim().parse().ok()
 }
 
-/// The parts of `name<part,part>`; none if it is something else.
+/// Returns the parts of `name<part,part>`, or none if the type has another form.
 fn inside<'w>(words: &'w str, name: &str) -> Vec<&'w str> {
     let words = words.trim();
     let Some((_, rest)) = words.split_at_checked(name.len()).filter(|(start, _)| start.eq_ignore_ascii_case(name)) else {
@@ -147,7 +148,7 @@ fn inside<'w>(words: &'w str, name: &str) -> Vec<&'w str> {
     parts
 }
 
-/// The two sides of `name:type`; the name may stand in backticks.
+/// Returns the two sides of `name:type`. The name may be in backticks.
 fn name_and_type(words: &str) -> Option<(Cow<'_, str>, &str)> {
     let words = words.trim();
     let mut quoted = false;
@@ -162,7 +163,7 @@ fn name_and_type(words: &str) -> Option<(Cow<'_, str>, &str)> {
     }
 }
 
-/// A text with blanks behind it up to a number of characters.
+/// Pads a string with blanks to a number of characters.
 pub fn pad(text: &str, length: u32) -> Cow<'_, str> {
     match blanks(text, length) {
         0 => Cow::Borrowed(text),
@@ -170,7 +171,7 @@ pub fn pad(text: &str, length: u32) -> Cow<'_, str> {
     }
 }
 
-/// The same for each text of a column.
+/// Pads each string of a column.
 pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
     let missing: usize = texts.iter().flatten().map(|text| blanks(text, length)).sum();
     if missing == 0 {
@@ -187,8 +188,8 @@ pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
     Ok(Arc::new(padded.finish()))
 }
 
-/// For each upper bound of stored texts one of the padded ones. A lower bound holds as it is, for
-/// padding makes no text less.
+/// Returns for each upper bound of stored strings an upper bound of the padded ones. A lower bound
+/// stays valid, because padding makes no string less.
 ///
 /// It is not the padded bound: below "a\n" there is "a", and "a " is above it. But no padded text
 /// goes above the bound's beginning, up to its first character below the blank, with the character
@@ -204,7 +205,7 @@ pub fn pad_upper_bounds(bounds: &StringArray, length: u32) -> StringArray {
     bounds.iter().map(|bound| bound.map(padded)).collect()
 }
 
-/// How many blanks are missing behind a text.
+/// Returns how many blanks a string lacks.
 fn blanks(text: &str, length: u32) -> usize {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     length.saturating_sub(if text.is_ascii() { text.len() } else { text.chars().count() })

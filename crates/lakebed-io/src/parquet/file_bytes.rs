@@ -56,7 +56,7 @@ impl FileBytes {
         }
     }
 
-    /// The bytes of these ranges.
+    /// Returns the bytes of these ranges.
     pub(super) async fn read(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
         self.check(&ranges)?;
         match self {
@@ -77,7 +77,7 @@ impl FileBytes {
         }
     }
 
-    /// The same for a local file. The call blocks.
+    /// Returns the bytes of these ranges of a local file. The call blocks.
     pub(super) fn read_local(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let Self::Local { file, name, .. } = self else {
             return Err(Error::internal("a remote object was taken for a local file"));
@@ -112,7 +112,7 @@ pub(super) fn open_local(store: &Store, path: &FilePath, name: &str) -> Result<(
     Ok((source, metadata))
 }
 
-/// The fewest reads that cover the ranges, in ascending order.
+/// Returns the fewest reads that cover the ranges, in ascending order.
 fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<Range<u64>> = ranges.to_vec();
     sorted.sort_unstable_by_key(|range| (range.start, range.end));
@@ -126,7 +126,7 @@ fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     joined
 }
 
-/// The part of a read that is this range.
+/// Returns the part of a read that covers this range.
 fn cut(read: &[(Range<u64>, Bytes)], range: &Range<u64>, name: &str) -> Result<Bytes> {
     let after = read.partition_point(|(covered, _)| covered.start <= range.start);
     let found = after.checked_sub(1).and_then(|index| read.get(index));

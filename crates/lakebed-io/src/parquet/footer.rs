@@ -39,7 +39,7 @@ impl FooterRequest {
         self.page_index == PageIndex::Skip || known.has_page_index
     }
 
-    /// The cache entry of a footer that was read.
+    /// Returns the cache entry of a footer that was read.
     fn footer(self, metadata: &Arc<ParquetMetaData>, version: Option<ObjectVersion>) -> CachedFooter {
         CachedFooter { metadata: Arc::clone(metadata), has_page_index: self.page_index == PageIndex::Read, version }
     }
@@ -54,8 +54,9 @@ impl ParquetFile {
         open(store, path, size, FooterRequest { page_index, is_replaceable: false }).await
     }
 
-    /// The same for an object that others may replace. All reads return bytes of the object that
-    /// existed when it was opened, or an error that [says so](lakebed_core::Error::is_replaced).
+    /// Opens an object that others may replace. All reads return bytes of the object that existed
+    /// when it was opened, or an error for which [`is_replaced`](lakebed_core::Error::is_replaced)
+    /// is true.
     pub async fn open_replaceable(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
         open(store, path, size, FooterRequest { page_index, is_replaceable: true }).await
     }
@@ -147,7 +148,7 @@ async fn load_object(store: &Store, path: &Path, size: u64, wanted: FooterReques
     Ok(ParquetFile { source, metadata })
 }
 
-/// The decoder of the metadata. It says which bytes it needs and is given them.
+/// The decoder of the metadata. It returns the ranges that it needs and is then given their bytes.
 struct FooterDecoder {
     decoder: ParquetMetaDataPushDecoder,
     name: String,
@@ -237,8 +238,8 @@ fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<
     Ok(())
 }
 
-/// The metadata, without its page index if that index contradicts itself. Reading works without an
-/// index, but not with a wrong one.
+/// Returns the metadata, without its page index if that index contradicts itself. Reading works
+/// without an index, but not with a wrong one.
 fn with_sound_index(metadata: ParquetMetaData, size: u64) -> ParquetMetaData {
     let Some(offsets) = metadata.offset_index() else { return metadata };
     let of_group = |(group, columns): (&RowGroupMetaData, &Vec<OffsetIndexMetaData>)| {

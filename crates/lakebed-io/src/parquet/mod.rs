@@ -24,5 +24,5 @@ pub use file::ParquetFile;
 pub use page_index::PageIndex;
 pub use read::{Cores, Decoding, FilterSource, ReadOptions};
 
-/// The size of the length before each value in a `PLAIN` page of texts.
+/// The size of the length before each value in a `PLAIN` page of strings.
 const LENGTH_BYTES: usize = size_of::<u32>();

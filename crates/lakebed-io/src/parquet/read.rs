@@ -1,6 +1,6 @@
 //! Decodes row groups of one file into Arrow batches.
 //!
-//! The decoder asks for byte ranges. They are fetched without holding a core, and decoding runs on
+//! The decoder requests byte ranges. They are fetched without holding a core, and decoding runs on
 //! a thread for blocking work. A [`Decoding`] is sequential, and [`ParquetFile::read`] decodes
 //! several row groups at once. `dictionary_keys` reads columns as keys into dictionaries, which the
 //! decoder cannot do.
@@ -43,13 +43,13 @@ impl Cores {
         Self::of(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// This many permits.
+    /// Creates this many permits.
     pub fn of(count: usize) -> Self {
         let count = count.clamp(1, Semaphore::MAX_PERMITS);
         Self { permits: Arc::new(Semaphore::new(count)), count }
     }
 
-    /// The number of permits.
+    /// Returns the number of permits.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -173,8 +173,8 @@ impl Decoding {
         let Self { file, decoder, keyed } = self;
         let mut running = RunningDecoder { file, decoder, keyed: None, sink };
         let mut wanted = match keyed {
-            // Without bytes the decoder only says what it needs. This takes no core, so that
-            // fetching starts at once.
+            // Without bytes, the decoder only returns the ranges that it needs. This takes no core,
+            // so that fetching starts at once.
             None => running.advance()?,
             Some((columns, options)) => {
                 let ranges = running.ranges_of(&columns)?;
@@ -221,8 +221,8 @@ where
         cores.compute(&name, work).await
     }
 
-    /// The ranges of the columns that are read as keys, followed by the first ranges of the other
-    /// columns' decoder.
+    /// Returns the ranges of the columns that are read as keys, followed by the first ranges of the
+    /// other columns' decoder.
     fn ranges_of(&mut self, wanted: &KeyColumns) -> Result<Vec<Range<u64>>> {
         let mut ranges = wanted.ranges(&self.file.metadata);
         if !wanted.are_all()

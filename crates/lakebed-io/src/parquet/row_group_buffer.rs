@@ -151,7 +151,7 @@ impl RowGroupBuffer {
         tail.upload.finish_unflushed().await
     }
 
-    /// Removes what was sent.
+    /// Removes the blocks that were sent.
     pub(crate) async fn abort(mut self) {
         self.is_given_up.store(true, Ordering::Relaxed);
         if let Ok(tail) = self.tail().await {
@@ -159,7 +159,7 @@ impl RowGroupBuffer {
         }
     }
 
-    /// The end of the file, once no task is sending it.
+    /// Returns the end of the file, once no task is sending it.
     async fn tail(&mut self) -> Result<FileEnd> {
         if let Some(tail) = self.idle.take() {
             return Ok(tail);
@@ -169,7 +169,7 @@ impl RowGroupBuffer {
     }
 }
 
-/// The size of a row group in its file.
+/// Returns the size of a row group in its file.
 pub(crate) fn size_bytes(group: &RowGroup) -> u64 {
     group.iter().map(|column| column.result().bytes_written).sum()
 }

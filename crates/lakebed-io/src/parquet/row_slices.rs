@@ -14,9 +14,9 @@ use super::file::ParquetFile;
 const SLICE_BYTES: u64 = 32 << 20;
 
 impl ParquetFile {
-    /// The rows of a row group, counted from its first row, at which the pages of a projected
-    /// column start. The column is the one with the fewest pages that are enough. Empty without a
-    /// page index.
+    /// Returns the rows of a row group, counted from its first row, at which the pages of a
+    /// projected column start. The column is the one with the fewest pages that are enough. The
+    /// result is empty without a page index.
     pub fn page_starts(&self, row_group: usize, projection: &ProjectionMask, wanted: usize) -> Vec<usize> {
         let columns = self.metadata.offset_index().and_then(|groups| groups.get(row_group));
         columns.map(|columns| page_starts(columns, Some(projection), wanted)).unwrap_or_default()
@@ -29,7 +29,8 @@ pub(super) struct Slice {
     pub(super) selection: Option<RowSelection>,
 }
 
-/// The slices of these row groups, in order. A slice ends where a page of a projected column ends.
+/// Returns the slices of these row groups, in order. A slice ends where a page of a projected
+/// column ends.
 pub(super) fn slices(metadata: &ParquetMetaData, row_groups: &[usize], projection: Option<&ProjectionMask>) -> Vec<Slice> {
     row_groups.iter().flat_map(|index| of_row_group(metadata, *index, projection)).collect()
 }
@@ -49,7 +50,8 @@ fn run(start: usize, end: usize) -> RowSelection {
     skipped.into_iter().chain([RowSelector::select(end - start)]).collect::<Vec<_>>().into()
 }
 
-/// The first row of each slice and the end of the last slice. `None` if the row group is one slice.
+/// Returns the first row of each slice and the end of the last slice, or `None` if the row group is
+/// one slice.
 fn cuts(group: &RowGroupMetaData, columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMask>) -> Option<Vec<usize>> {
     let (bytes, rows) = (u64::try_from(group.total_byte_size()).ok()?, usize::try_from(group.num_rows()).ok()?);
     let wanted = usize::try_from(bytes / SLICE_BYTES).ok()?;
@@ -69,9 +71,9 @@ fn cuts(group: &RowGroupMetaData, columns: &[OffsetIndexMetaData], projection: O
     (cuts.len() > 2).then_some(cuts)
 }
 
-/// The page starts of the projected column with the fewest pages that are enough, or else of the
-/// column with the most pages. This choice wastes the least on cuts inside the pages of other
-/// columns.
+/// Returns the page starts of the projected column with the fewest pages that are enough, or else
+/// of the column with the most pages. This choice wastes the least on cuts inside the pages of
+/// other columns.
 fn page_starts(columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMask>, enough: usize) -> Vec<usize> {
     let projected = columns.iter().enumerate().filter(|(leaf, _)| projection.is_none_or(|mask| mask.leaf_included(*leaf)));
     let pages = projected.map(|(_, pages)| pages.page_locations());

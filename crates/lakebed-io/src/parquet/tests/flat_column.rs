@@ -1,4 +1,5 @@
-//! Flat columns as `write/flat_column.rs` writes them, beside what parquet's own writer makes of the same rows.
+//! Tests flat columns of `write/flat_column.rs` against the output of parquet's own writer for the
+//! same rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ use crate::parquet::write::{Codec, ParquetWriter, WriteOptions};
 use crate::parquet::{Cores, PageIndex, ReadOptions};
 use crate::store::Store;
 
-/// A value of whatever type.
+/// A value of any type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Value {
     Number(i64),
@@ -62,12 +63,12 @@ fn types() -> Vec<DataType> {
     ]
 }
 
-/// One of 256 values of the type, some of which are equal.
+/// Returns one of 256 values of the type. Some of the values are equal.
 fn value(data_type: &DataType, seed: u8) -> Value {
     let within = |least: i64, most: i64| match seed {
         0 => least,
         1 => most,
-        // Not in their order, and on both sides of zero.
+        // The values are not in ascending order, and are on both sides of zero.
         _ => (i64::from(seed) - 100) * 7919 % most,
     };
     Value::Number(match data_type {
@@ -81,7 +82,8 @@ fn value(data_type: &DataType, seed: u8) -> Value {
     })
 }
 
-/// Empty, short, just too long, or much too long; of letters of one to four bytes, and such that have no next one.
+/// Returns a string that is empty, short, just too long, or much too long. Its characters have one
+/// to four bytes, and some of them have no successor.
 fn text(seed: u8) -> String {
     let letters = ["a", "é", "語", "𝄞", "\u{7f}", "\u{d7ff}", "\u{10ffff}", "zé"];
     let letter = letters[usize::from(seed) % letters.len()];
@@ -120,7 +122,7 @@ fn array(data_type: &DataType, cells: &[Cell]) -> ArrayRef {
     }
 }
 
-/// Rows of the column, in the way they come.
+/// Rows of the column, in the form in which they arrive.
 struct Rows {
     cells: Vec<Cell>,
     comes: ArrayRef,
@@ -131,7 +133,7 @@ impl Rows {
         Self { comes: array(data_type, &cells), cells }
     }
 
-    /// As the positions of their values in a dictionary of this type.
+    /// Creates rows from the positions of their values in this dictionary.
     fn keys(dictionary: &(Vec<Cell>, ArrayRef), keys: Vec<Option<usize>>) -> Self {
         let (values, stored) = dictionary;
         let cells = keys.iter().map(|key| key.and_then(|key| values[key].clone())).collect();
@@ -149,12 +151,12 @@ fn dictionary(data_type: &DataType, values: Vec<Cell>) -> (Vec<Cell>, ArrayRef) 
     (values, stored)
 }
 
-/// A file of column `c`, and column `row` that counts.
+/// A file with column `c`, and column `row`, which counts the rows.
 struct Table {
     data_type: DataType,
     is_nullable: bool,
     options: WriteOptions,
-    /// Whether it is written without changing threads.
+    /// Whether the file is written without changing threads.
     is_here: bool,
     parts: Vec<Rows>,
 }
@@ -203,7 +205,7 @@ impl Table {
         self.parts.iter().flat_map(|part| part.cells.iter().cloned()).collect()
     }
 
-    /// The batches as they come; or as values, which is what parquet's own writer is given.
+    /// Returns the batches as they arrive, or as values, which parquet's own writer gets.
     fn batches(&self, are_values: bool) -> Vec<RecordBatch> {
         let mut first = 0;
         let batch = |part: &Rows| {
@@ -237,7 +239,7 @@ impl Table {
         })
     }
 
-    /// What parquet's own writer makes of it.
+    /// Writes the rows with parquet's own writer.
     fn write_by_parquet(&self) -> Bytes {
         let properties = WriterProperties::builder()
             .set_compression(codec(self.options.codec))
@@ -264,7 +266,8 @@ impl Table {
         (column, rows)
     }
 
-    /// Writes it and compares everything that can be with the rows, and with the file that parquet's own writer makes.
+    /// Writes the file, and compares all properties with the rows and with the file of parquet's
+    /// own writer.
     fn check(&self) -> Written {
         let (bytes, other) = (self.write().unwrap(), self.write_by_parquet());
         let cells = self.cells();
@@ -288,7 +291,7 @@ impl Table {
     fn compare(&self, ours: &Written, theirs: &Written, group: usize) {
         let (chunk, other) = (ours.chunk(group), theirs.chunk(group));
         match (chunk.statistics(), other.statistics()) {
-            // Bounds of texts that begin alike are longer.
+            // Bounds of strings with a common prefix are longer.
             (Some(Statistics::ByteArray(known)), Some(Statistics::ByteArray(other)))
                 if known.min_opt().map(|least| least.data().first()) == known.max_opt().map(|most| most.data().first()) =>
             {
@@ -308,7 +311,7 @@ impl Table {
         assert_eq!(chunk.dictionary_page_offset().is_some(), !self.is_plain());
     }
 
-    /// Every page by the rows that it has. `selectors` are to choose every other page.
+    /// Compares every page with its rows. `selectors` choose every other page.
     fn check_pages(&self, written: &Written, group: usize, cells: &[Cell], selectors: &mut Vec<RowSelector>) {
         let pages: Vec<Seen> = written.pages(group);
         let (dictionaries, data): (Vec<&Seen>, Vec<&Seen>) = pages.iter().partition(|page| page.is_dictionary);
@@ -402,7 +405,7 @@ fn bounds(index: &ColumnIndexMetaData, page: usize) -> (Value, Value) {
     }
 }
 
-/// A file, and what it says of itself.
+/// A file and its metadata.
 struct Written {
     bytes: Bytes,
     metadata: Arc<ParquetMetaData>,
@@ -440,7 +443,7 @@ impl Written {
         seen
     }
 
-    /// How many data pages have each encoding, in their order.
+    /// Returns how many data pages have each encoding, in their order.
     fn encodings(&self, group: usize) -> Vec<Encoding> {
         let mut encodings: Vec<Encoding> =
             self.pages(group).iter().filter(|page| !page.is_dictionary).map(|page| page.encoding).collect();
@@ -449,25 +452,25 @@ impl Written {
     }
 }
 
-/// How rows of a case come.
+/// The form in which rows of a case arrive.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Values,
     Keys,
-    /// Into the same dictionary as those before.
+    /// Keys into the same dictionary as the previous keys.
     KeysAgain,
 }
 
 #[derive(Debug, Clone)]
 struct Part {
     form: Form,
-    /// Values, some of them null in a column that may have such.
+    /// The values of the dictionary. Some of them are null if the column may have nulls.
     dictionary: Vec<Option<u8>>,
-    /// Where in the dictionary.
+    /// The positions in the dictionary.
     rows: Vec<Option<u8>>,
-    /// All rows so often.
+    /// How often all rows are repeated.
     times: usize,
-    /// So many of the first are cut off.
+    /// How many of the first rows are cut off.
     skipped: usize,
 }
 
@@ -505,7 +508,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let parts = prop::collection::vec(parts(), 1..6);
     (prop::sample::select(types()), any::<bool>(), prop::bool::weighted(0.3), any::<bool>(), codec, row_group_rows, parts)
         .prop_map(|(data_type, is_nullable, is_plain, is_here, codec, row_group_rows, parts)| {
-            // Not thousands of row groups.
+            // This limits the number of row groups, which would otherwise be thousands.
             let rows: usize = parts.iter().map(|part| part.rows.len() * part.times).sum();
             let row_group_rows = row_group_rows.max(rows / 10);
             Case { data_type, is_nullable, is_plain, is_here, codec, row_group_rows, parts }
@@ -579,7 +582,7 @@ fn types_are_written_as_keys_and_plain() {
 fn values_without_rows_are_not_written() {
     let known = dictionary(&DataType::Utf8View, texts((0..1000).map(|value| format!("value {}", value / 2))));
     let rows = |keys: &[usize]| Rows::keys(&known, keys.iter().map(|key| Some(*key)).collect());
-    // 4 and 5 are the same text; row groups know nothing of each other.
+    // Values 4 and 5 are the same string. Row groups do not share keys.
     let parts = vec![rows(&[4, 5, 900, 4]), rows(&[5, 7, 900]), rows(&[1, 1, 3])];
     let options = WriteOptions { row_group_rows: 7, ..Default::default() };
     let written = Table::of(DataType::Utf8View, parts).with(options).check();
@@ -631,7 +634,8 @@ fn text_bounds_equal_those_of_parquet_writer() {
     }
 }
 
-/// The bound above a long text may be above that of a greater one, whose letters have more bytes.
+/// The upper bound of a long string may be above that of a greater one, whose characters have more
+/// bytes.
 #[test]
 fn page_order_is_order_of_bounds() {
     let least = format!("ab{}", "\u{7f}".repeat(100));
@@ -666,7 +670,7 @@ fn columns_without_any_value_are_written() {
                 Table::of(data_type.clone(), vec![Rows::keys(&known, vec![None; 30_000])]).with(options).check();
             }
         }
-        // A dictionary of nothing but nulls.
+        // This dictionary has only nulls.
         let nulls = dictionary(&data_type, vec![None, None]);
         Table::of(data_type, vec![Rows::keys(&nulls, vec![Some(1), None, Some(0)])]).check();
     }
@@ -709,7 +713,7 @@ fn large_texts_have_pages_of_their_own() {
     let written = Table::of(DataType::Utf8View, parts).with(plain()).check();
     assert!(written.pages(0).len() >= 6);
     assert!(written.pages(0).iter().all(|page| page.bytes < 3 << 20));
-    // Values that come as keys are not repeated.
+    // Values that arrive as keys are not repeated.
     let known = dictionary(&DataType::Utf8View, letters('x'));
     let rows = Rows::keys(&known, (0..20).map(|row| Some(row % 2)).collect());
     assert!(Table::of(DataType::Utf8View, vec![rows]).check().bytes.len() < 4 << 20);
@@ -734,7 +738,7 @@ fn nulls_in_required_column_are_refused() {
         let of_values = || Rows::values(&data_type, holed.clone());
         for options in [WriteOptions::default(), plain()] {
             for part in [of_keys(), of_dictionary(), of_values()] {
-                // What comes first decides how the column is written.
+                // The first rows decide how the column is written.
                 let first = Rows::keys(&known, vec![Some(0)]);
                 let table = Table { is_nullable: false, ..Table::of(data_type.clone(), vec![first, part]) };
                 assert!(table.with(options.clone()).write().is_err(), "{data_type}");

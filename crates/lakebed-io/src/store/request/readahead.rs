@@ -1,5 +1,5 @@
-//! Reads ahead in objects that never change. Tasks that do not know of each other mostly ask for
-//! small pieces of one object in order, and a request costs more than the bytes between the pieces.
+//! Reads ahead in objects that never change. Tasks that run independently mostly request small
+//! pieces of one object in order, and a request costs more than the bytes between the pieces.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::store::request::windows::WINDOWS;
 /// The number of bytes that are fetched at once.
 const WINDOW_BYTES: u64 = 256 * 1024;
 impl Store {
-    /// This range of an object that never changes. Neighbouring ranges cost one request, whichever
-    /// tasks ask for them.
+    /// Returns this range of an object that never changes. Neighbouring ranges cost one request,
+    /// even if different tasks request them.
     pub async fn get_with_readahead(&self, path: &Path, range: Range<u64>) -> Result<Bytes> {
         let size = range.end.saturating_sub(range.start);
         if size > WINDOW_BYTES / 2 || self.local_path(path).is_some() || self.is_web() {
