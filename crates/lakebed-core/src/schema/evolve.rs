@@ -1,7 +1,7 @@
-//! Schemas that grow with the data that is written: new columns and fields, wider types.
+//! Schema evolution: schemas grow with the data that is written, by new columns and fields and by
+//! wider types.
 //!
-//! Read [`merge`] first. What a column was stays with it: its place, its metadata, whether it may
-//! be null.
+//! Read [`merge`] first. An existing column keeps its position, its metadata and its nullability.
 
 use serde_json::{Value, json};
 
@@ -17,8 +17,8 @@ pub struct MergeOptions {
     pub widen: bool,
 }
 
-/// The table's schema with everything that the data has and it lacks. Types that do not go together
-/// stay as they are: comparing the data with the outcome finds them.
+/// Returns the table's schema with all columns and fields of the data that it lacks. Types that are
+/// not compatible stay as they are. A comparison of the data with the result finds them.
 pub fn merge(table: &StructType, data: &StructType, options: MergeOptions) -> StructType {
     let mut fields: Vec<StructField> = Vec::with_capacity(table.fields.len());
     for field in &table.fields {

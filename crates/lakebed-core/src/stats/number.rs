@@ -1,4 +1,4 @@
-//! Numbers of bounds and counts, read exactly unless their writer was not exact.
+//! Reads numbers of bounds and counts. They are read exactly unless their writer was not exact.
 
 use std::ops::RangeInclusive;
 
@@ -6,25 +6,26 @@ use super::bound::Bound;
 use crate::schema::PrimitiveType;
 use crate::value::Scalar;
 
-/// Decimals of so many digits survive the way through a 64-bit float.
+/// Decimals with this many digits survive a conversion through a 64-bit float.
 const DIGITS_OF_FLOAT: u8 = 15;
 
-/// Of the shortest texts that tell a 64-bit float from its neighbours, the longest have so many.
+/// The number of digits of the longest among the shortest strings that distinguish a 64-bit float
+/// from its neighbours.
 const DIGITS_OF_NEIGHBOURS: RangeInclusive<usize> = 16..=17;
 
-/// More than what is lost on that way, relative to the value: three roundings, one of them of a
-/// power of ten.
+/// More than the loss of such a conversion, relative to the value. It covers three roundings, one
+/// of them of a power of ten.
 const LOST_BY_FLOAT: f64 = 8.0 * f64::EPSILON;
 
-/// An integer, also when it is written `1.0` or `1e3`.
+/// Reads an integer, also when it is written `1.0` or `1e3`.
 pub(super) fn integer(text: &str) -> Option<i64> {
     text.parse().ok().or_else(|| i64::try_from(exact(text, 38, 0)?).ok())
 }
 
-/// The bound of a decimal column in units of its last digit.
+/// Reads the bound of a decimal column in units of its last digit.
 ///
-/// Delta Spark writes decimals exactly, with all digits that their scale has. delta-rs sends them
-/// through a 64-bit float; what comes out may lie on the wrong side of the value, so it is moved
+/// Delta Spark writes decimals exactly, with all digits of their scale. delta-rs converts them
+/// through a 64-bit float. The result may be on the wrong side of the value, so it is moved
 /// outwards.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8, bound: Bound) -> Option<i128> {
     if bound == Bound::Exact || precision <= DIGITS_OF_FLOAT || !may_be_of_float(text, scale) {
@@ -36,7 +37,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8, bound: Bound) -> Opt
         Bound::Upper => float + float.abs() * LOST_BY_FLOAT,
         Bound::Exact => float,
     };
-    // Formatting rounds to the nearest unit, hence one more unit outwards.
+    // Formatting rounds to the nearest unit, so the bound is moved outwards by one more unit.
     let units = exact(&format!("{moved:.*}", usize::from(scale)), precision, scale)?;
     match bound {
         Bound::Lower => units.checked_sub(1),

@@ -1,6 +1,6 @@
-//! How much of a text its bounds keep.
+//! Cuts strings to the length of their bounds.
 
-/// Above all letters of ASCII but itself, and short.
+/// A short character that is above all other characters of ASCII.
 const LAST_OF_ASCII: char = '\u{7f}';
 
 /// The bytes from the beginning of a text that decide what [`cut_low`] and [`cut_high`] make of it:
@@ -10,7 +10,7 @@ pub(super) fn bytes_that_count(prefix: u32) -> usize {
     usize::try_from(prefix).unwrap_or(usize::MAX).saturating_mul(6).saturating_add(24)
 }
 
-/// The lower bound of a text: its first letters, as many as the prefix says.
+/// Returns the lower bound of a string: its first characters, up to the length of the prefix.
 pub(super) fn cut_low(text: &str, prefix: u32) -> &str {
     let end = usize::try_from(prefix).ok().and_then(|prefix| text.char_indices().nth(prefix));
     end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
@@ -108,7 +108,7 @@ mod tests {
         check("abc", u32::MAX, "abc", Some("abc"));
     }
 
-    /// A text of letters that are hard to bound.
+    /// Generates strings of characters that are hard to bound.
     fn any_text() -> impl Strategy<Value = String> {
         let letter = prop_oneof![
             Just('a'),
