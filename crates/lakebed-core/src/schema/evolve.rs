@@ -85,7 +85,8 @@ fn is_wider(from: PrimitiveType, to: PrimitiveType) -> bool {
     from != to && is_widening(from, to) && !is_widening(to, from) && !changes_kind && is_assignable(from, to)
 }
 
-/// The same type with nulls allowed everywhere but in keys: what is new has no values in old files.
+/// Returns the type with nulls allowed everywhere except in keys. A new column has no values in old
+/// files.
 fn nullable(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Primitive(primitive) => (*primitive).into(),

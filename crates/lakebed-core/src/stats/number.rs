@@ -53,8 +53,9 @@ fn exact(text: &str, precision: u8, scale: u8) -> Option<i128> {
     }
 }
 
-/// Whether a number is written as floats are: with an exponent, with other digits behind the point
-/// than those of the scale, or with just so many digits as tell a float from its neighbours.
+/// Returns whether a number is written as floats are: with an exponent, with another number of
+/// decimal places than the scale, or with exactly as many digits as distinguish a float from its
+/// neighbours.
 fn may_be_of_float(text: &str, scale: u8) -> bool {
     if text.contains(['e', 'E']) {
         return true;
