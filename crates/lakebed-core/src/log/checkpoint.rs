@@ -1,8 +1,8 @@
 //! The rows of a checkpoint: the columns that answer a question, and the actions of the rows.
 //!
 //! A checkpoint has one struct column per action, and each row fills one of them. Files as Arrow
-//! columns are in `files`, because owned values of a million files are not needed. The JSON top file
-//! of a V2 checkpoint holds lines of actions, which [`json`](crate::action::json) parses. Start
+//! columns are in `files`, because owned values of a million files are not needed. The JSON top
+//! file of a V2 checkpoint holds lines of actions, which [`json`](crate::action::json) parses. Start
 //! with [`other_actions`]. [`write`](mod@write) is the opposite direction.
 
 mod struct_rows;
