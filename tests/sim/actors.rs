@@ -1,6 +1,6 @@
-//! Who takes part: writers, readers, and keepers, who keep the log in order and delete what nobody
-//! needs. They use lakebed as anybody would, die, and come back. Those who write several things at
-//! once are in [`crowd`](super::crowd).
+//! The actors of a simulation: writers, readers and keepers. Keepers keep the log in order and
+//! delete files that no version needs. Actors use lakebed like any application, die and come back.
+//! Actors that make several changes at once are in [`crowd`](super::crowd).
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use super::objects::Objects;
 use super::work::{Row, Work, rows_of};
 use super::world::World;
 
-/// Where the table lies in the store.
+/// The location of the table in the store.
 pub(crate) const ROOT: &str = "lake/t";
-/// A writer that does not know what became of its change tries so often, if it may.
+/// The most attempts of a writer that does not know the outcome of its change, if it may retry.
 const MOST_ATTEMPTS: usize = 6;
 
-/// Somebody who takes part.
+/// A participant of a simulation.
 pub(crate) struct Actor {
     pub(crate) world: Arc<World>,
     name: String,
@@ -37,11 +37,11 @@ pub(crate) struct Actor {
 /// An actor until it dies.
 pub(crate) struct Life {
     client: ClientId,
-    /// A process has one client, however many handles.
+    /// The client of the process. A process has one, with any number of handles.
     store: Arc<SimClient>,
     table: Table,
     crashed: oneshot::Receiver<()>,
-    /// A version to look at again when others have gone on.
+    /// A version to read again after other actors have changed the table.
     held: Option<Snapshot>,
 }
 
@@ -53,13 +53,13 @@ impl Life {
         Self { client, store, table, crashed, held: None }
     }
 
-    /// Another handle of the same process. It has dice of its own: of those who do something at
-    /// once, any may be the first to throw them.
+    /// Returns another handle of the same process. It has a random generator of its own, because
+    /// concurrent tasks draw in no fixed order.
     pub(crate) fn another_handle(&self, world: &World, seed: u64) -> Table {
         handle(&self.store, &world.network.another_env(self.client, seed))
     }
 
-    /// An attempt at a change, of which the journal hears.
+    /// Makes an attempt at a change and records it in the journal.
     pub(crate) fn attempt(
         &self,
         world: &Arc<World>,
@@ -85,7 +85,7 @@ impl Life {
         }
     }
 
-    /// Does something, unless death comes first.
+    /// Awaits `doing`, unless the actor dies first.
     pub(crate) async fn survive<T>(&mut self, doing: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -112,7 +112,7 @@ impl Actor {
         }
     }
 
-    /// Looks at the table again and again, in the ways that there are.
+    /// Reads the table repeatedly, in different ways.
     pub(crate) async fn read(mut self, times: usize) {
         for _ in 0..times {
             match self.random.random_range(0..6) {
@@ -128,7 +128,7 @@ impl Actor {
         }
     }
 
-    /// Reads every version that there is.
+    /// Reads every version of the table.
     pub(crate) async fn audit(mut self) {
         let Some(latest) = self.latest().await else { return };
         for version in 0..=latest.version() {
@@ -136,7 +136,7 @@ impl Actor {
         }
     }
 
-    /// Keeps the log and the folder in order.
+    /// Keeps the log and the folder of the table in order.
     pub(crate) async fn keep(mut self, times: usize) {
         for _ in 0..times {
             let Some(snapshot) = self.latest().await else { continue };
@@ -154,8 +154,8 @@ impl Actor {
         }
     }
 
-    /// Deletes what no version of the last day needs. A lite vacuum may find that commits are gone
-    /// which nobody has vacuumed after.
+    /// Deletes files that no version of the last day needs. A lite vacuum may find that commits are
+    /// missing which no vacuum has covered.
     async fn vacuum(&mut self, mode: VacuumMode) -> Option<()> {
         let options = VacuumOptions { mode, log_commits: self.random.random_bool(0.5), ..VacuumOptions::default() };
         let vacuum = self.life.table.vacuum().options(options);
@@ -171,7 +171,7 @@ impl Actor {
         self.life = Life::begin(&self.world, &self.name, &mut self.random);
     }
 
-    /// Tries until it knows what became of the change, or may not try again.
+    /// Retries a change until its outcome is known, or until no retry is allowed.
     async fn perform(&mut self, work: &Work) {
         for _ in 0..MOST_ATTEMPTS {
             let told = self.attempt(work).await;
@@ -203,7 +203,7 @@ impl Actor {
         self.look_at(snapshot).await;
     }
 
-    /// The latest version, which counts as seen.
+    /// Reads the latest version and records that it was seen.
     async fn latest(&mut self) -> Option<Snapshot> {
         let world = Arc::clone(&self.world);
         let began = world.network.mark();
@@ -214,7 +214,7 @@ impl Actor {
         Some(snapshot)
     }
 
-    /// A version of the past, found anew.
+    /// Loads an older version by a new read of the log.
     async fn look_back(&mut self) {
         let Some(latest) = self.latest().await else { return };
         let version = self.random.random_range(0..=latest.version());
@@ -239,12 +239,12 @@ impl Actor {
         world.journal.saw(Sight { who, began, ended, version, is_latest: false, rows: Some(rows) });
     }
 
-    /// What comes of looking at something. That it fails is no surprise if a request went wrong.
+    /// Returns the result of a read. An error is no surprise if a request met a fault.
     async fn undergo<T>(&mut self, doing: impl Future<Output = Result<T>>) -> Option<T> {
         self.undergo_of(None, doing).await
     }
 
-    /// The same with an old version, which may be gone.
+    /// Returns the result of a read of an old version, which may have been cleaned up.
     async fn undergo_of<T>(&mut self, version: Option<u64>, doing: impl Future<Output = Result<T>>) -> Option<T> {
         let world = Arc::clone(&self.world);
         let (began, hurt_before) = (world.network.mark(), world.network.hurt(self.life.client));

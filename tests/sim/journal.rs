@@ -1,5 +1,5 @@
-//! What the actors of a simulation lived through, in their own words: what they tried, what came of
-//! it, and what they saw.
+//! The journal of a simulation: the attempts of the actors, their results, and the versions that
+//! the actors saw.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use lakebed::{Error, ErrorKind};
 
 use super::work::{Row, Work};
 
-/// Everything that was told.
+/// All entries of the journal.
 #[derive(Debug, Default)]
 pub(crate) struct Journal(Mutex<Notes>);
 
@@ -23,59 +23,59 @@ pub(crate) struct Notes {
 pub(crate) struct Attempt {
     pub(crate) work: Work,
     pub(crate) began: u64,
-    /// None if its writer died.
+    /// The end of the attempt. None if its writer died.
     pub(crate) ended: Option<Ended>,
 }
 
-/// What a writer was told.
+/// The result that a writer got.
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
     pub(crate) at: u64,
     pub(crate) told: Told,
-    /// Whether a request went wrong meanwhile.
+    /// Whether a request met a fault meanwhile.
     pub(crate) was_hurt: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Told {
     Committed(u64),
-    /// The application was at least as far already, as of this version.
+    /// The table already had this transaction identifier or a later one, as of this version.
     Known(u64),
     /// As of this version there was nothing to change.
     Nothing(u64),
     Failed(ErrorKind, String),
 }
 
-/// A version that somebody saw.
+/// A version that an actor saw.
 #[derive(Debug, Clone)]
 pub(crate) struct Sight {
     pub(crate) who: String,
     pub(crate) began: u64,
     pub(crate) ended: u64,
     pub(crate) version: u64,
-    /// Whether the latest version was asked for.
+    /// Whether the actor loaded the latest version.
     pub(crate) is_latest: bool,
-    /// None if only the version was looked at.
+    /// The rows that the actor read. None if it loaded the version only.
     pub(crate) rows: Option<Vec<Row>>,
 }
 
-/// Somebody could not read.
+/// A read that failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) who: String,
     pub(crate) began: u64,
     pub(crate) kind: ErrorKind,
     pub(crate) message: String,
-    /// Whether a request went wrong meanwhile.
+    /// Whether a request met a fault meanwhile.
     pub(crate) was_hurt: bool,
-    /// Whether it was about a version that may have been cleaned up.
+    /// Whether the read was of a version that may have been cleaned up.
     pub(crate) may_be_gone: bool,
-    /// Whether `_last_checkpoint` was there before.
+    /// Whether `_last_checkpoint` existed before.
     pub(crate) had_hint: bool,
 }
 
 impl Journal {
-    /// An attempt begins; tells its place.
+    /// Adds an attempt that begins, and returns its index.
     pub(crate) fn begin(&self, work: &Work, began: u64) -> usize {
         self.with(|notes| {
             notes.attempts.push(Attempt { work: work.clone(), began, ended: None });
@@ -109,7 +109,7 @@ impl Told {
         Self::Failed(error.kind().clone(), error.to_string())
     }
 
-    /// Whether nobody knows what became of the change.
+    /// Returns whether the outcome of the change is unknown.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Self::Failed(ErrorKind::CommitUnknown { .. }, _))
     }

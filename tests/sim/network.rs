@@ -1,8 +1,10 @@
-//! The scheduler: requests wait here, and one at a time is let through, chosen by the seed alone.
+//! The scheduler of a simulation. Requests wait here, and the scheduler lets one at a time through.
+//! The seed alone decides which one.
 //!
-//! Nothing is let through before everybody who can compute has come to wait ([`run`](super::run)),
-//! so the course of a simulation depends on no thread's speed. Whose turn it is, how long a request
-//! takes and what goes wrong with it are decided in [`Network::step`].
+//! The scheduler lets no request through before every task that can compute waits for one
+//! ([`run`](super::run)), so the course of a simulation does not depend on the speed of threads.
+//! Begin with [`Network::step`]: it decides which client is next, how long a request takes and
+//! which fault it meets.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,41 +20,41 @@ use super::faults::{Fault, Faults};
 use super::objects::{Moment, Objects, is_commit};
 use super::request::{Answer, Request};
 
-/// Where all clocks begin.
+/// The time at which all clocks begin.
 const START_MS: i64 = 1_700_000_000_000;
-/// What passes between two days of a simulation.
+/// The time that passes between two days of a simulation.
 const NIGHT_MS: i64 = 3 * 86_400_000;
-/// A simulation that takes more steps does not end.
+/// The limit for steps. A simulation that takes more does not end.
 const MOST_STEPS: u64 = 60_000;
-/// How far the listings of a store may lag behind that has such.
+/// The most steps by which the listings of a store lag behind, if the store has stale listings.
 const MOST_STALE_STEPS: u64 = 120;
-/// A request that was given up arrives within so many steps, or never.
+/// The most steps after which an abandoned request arrives, if it arrives.
 const MOST_LATE_STEPS: u64 = 60;
 
-/// So long a client waits for an answer.
+/// The time for which a client waits for an answer.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A client of the store: one life of an actor.
 pub(crate) type ClientId = usize;
 
-/// How requests are let through.
+/// How the scheduler lets requests through.
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     pub(crate) faults: Faults,
     /// The probability that it is the same client's turn again.
     pub(crate) stickiness: f64,
-    /// Listings lag behind.
+    /// Whether listings lag behind.
     pub(crate) has_stale_listings: bool,
 }
 
 impl Ways {
-    /// All goes well.
+    /// Returns settings without faults.
     pub(crate) fn calm() -> Self {
         Self { faults: Faults::default(), stickiness: 0.0, has_stale_listings: false }
     }
 }
 
-/// The way between clients and objects.
+/// The network between clients and objects.
 #[derive(Debug)]
 pub(crate) struct Network(Mutex<State>);
 
@@ -68,9 +70,9 @@ struct State {
     running: usize,
     step: u64,
     clock_ms: i64,
-    /// With which step the day began: yesterday everybody has seen.
+    /// The step with which the day began. Every client has seen what happened before it.
     morning: u64,
-    /// Grows with every mark that somebody sets.
+    /// A counter that grows with every mark.
     marks: u64,
     last: Option<ClientId>,
     trace: Vec<String>,
@@ -80,12 +82,12 @@ struct State {
 #[derive(Debug)]
 struct Client {
     name: String,
-    /// Those of its handles.
+    /// The environments of the client's handles.
     envs: Vec<Env>,
     crash: Option<oneshot::Sender<()>>,
-    /// Faults that it met.
+    /// The faults that the client met.
     hurt: u64,
-    /// For so many more requests it hears nothing.
+    /// The number of further requests to which the client gets no answer.
     outage: u32,
 }
 
@@ -93,12 +95,13 @@ struct Client {
 struct Waiting {
     client: ClientId,
     request: Request,
-    /// When it arrives; drawn when the scheduler first sees it.
+    /// The step at which the request arrives. The scheduler draws it when it first sees the
+    /// request.
     due: Option<u64>,
     reply: oneshot::Sender<Result<Answer, Error>>,
 }
 
-/// A request that nobody waits for any more.
+/// A request for which no client waits any more.
 #[derive(Debug)]
 struct Late {
     client: ClientId,
@@ -126,8 +129,8 @@ impl Network {
         }))
     }
 
-    /// A new client with a clock of its own, which is ahead of others by some milliseconds, and
-    /// what it hears when it dies.
+    /// Adds a client with a clock of its own, which is ahead of others by some milliseconds. The
+    /// receiver gets a message when the client dies.
     pub(crate) fn join(&self, name: &str, env_seed: u64, ahead_ms: u64) -> (ClientId, Env, oneshot::Receiver<()>) {
         let mut state = self.state();
         let env = Env::seeded(env_seed);
@@ -138,7 +141,7 @@ impl Network {
         (state.clients.len() - 1, env, crashed)
     }
 
-    /// Another clock of a client, with the time of its first one.
+    /// Returns another clock of a client, with the time of its first one.
     pub(crate) fn another_env(&self, client: ClientId, seed: u64) -> Env {
         let client = &mut self.state().clients[client];
         let env = Env::seeded(seed);
@@ -147,7 +150,7 @@ impl Network {
         env
     }
 
-    /// Sends a request and waits for the answer, which the dead never get.
+    /// Sends a request and waits for the answer. A dead client never gets one.
     pub(crate) async fn ask(&self, client: ClientId, request: Request) -> Result<Answer, Error> {
         let answer = self.send(client, request);
         match answer.await {
@@ -165,54 +168,54 @@ impl Network {
         answer
     }
 
-    /// Lets requests through until somebody has something to do. Called when nobody has.
+    /// Lets requests through until a task can run. It is called when no task can.
     pub(crate) fn step(&self) {
         let mut state = self.state();
         while state.running > 0 && !state.let_one_through() {}
     }
 
-    /// So many actors begin; `stuck` hears of it if they do not come to an end.
+    /// Begins with this number of actors. `stuck` gets a message if they do not end.
     pub(crate) fn begin(&self, actors: usize, stuck: oneshot::Sender<String>) {
         let mut state = self.state();
         (state.running, state.stuck) = (actors, Some(stuck));
     }
 
-    /// An actor is at its end.
+    /// Records that an actor has ended.
     pub(crate) fn end(&self) {
         self.state().running -= 1;
     }
 
-    /// From now on requests go these ways. What is on its way arrives.
+    /// Changes how later requests are let through. Requests on their way arrive first.
     pub(crate) fn change(&self, ways: Ways) {
         let mut state = self.state();
         state.ways = ways;
         state.let_all_arrive();
     }
 
-    /// Days pass. Nothing stays on its way: what was asked for so long ago would come to a table
-    /// that has forgotten.
+    /// Lets days pass. Requests on their way are dropped: after such a time they would reach a
+    /// table that has cleaned up the versions they are about.
     pub(crate) fn sleep_over(&self) {
         let mut state = self.state();
         state.let_all_arrive();
-        // Those who left do not answer; what they asked for is lost.
+        // Clients that left get no answer, and their requests are lost.
         state.waiting.clear();
         state.clock_ms += NIGHT_MS;
         state.morning = state.step;
     }
 
-    /// A point in time, later than all before.
+    /// Returns a point in time that is later than all before.
     pub(crate) fn mark(&self) -> u64 {
         let mut state = self.state();
         state.marks += 1;
         state.marks
     }
 
-    /// How many faults a client met.
+    /// Returns how many faults a client met.
     pub(crate) fn hurt(&self, client: ClientId) -> u64 {
         self.state().clients[client].hurt
     }
 
-    /// Whether anybody met a fault.
+    /// Returns whether any client met a fault.
     pub(crate) fn has_hurt(&self) -> bool {
         self.state().clients.iter().any(|client| client.hurt > 0)
     }
@@ -221,7 +224,7 @@ impl Network {
         self.state().trace.clone()
     }
 
-    /// Looks at the objects themselves.
+    /// Calls `look` with the objects themselves.
     pub(crate) fn with_objects<T>(&self, look: impl FnOnce(&Objects) -> T) -> T {
         look(&self.state().objects)
     }
@@ -239,7 +242,7 @@ impl Network {
 }
 
 impl State {
-    /// Tells whether anybody has something to do since.
+    /// Lets one request through. Returns whether a task can run since.
     fn let_one_through(&mut self) -> bool {
         self.step += 1;
         self.pass_time();
@@ -276,8 +279,8 @@ impl State {
         self.clients.iter().filter(|client| client.crash.is_some()).for_each(|client| client.advance(passed));
     }
 
-    /// What arrives next. Requests are looked at in an order of their own: that in which they were
-    /// made may depend on threads.
+    /// Chooses what arrives next. Requests have a sort order of their own, because the order in
+    /// which they were made may depend on threads.
     fn choose(&mut self) -> Choice {
         self.waiting.sort_by(|a, b| (a.client, &a.request).cmp(&(b.client, &b.request)));
         let (step, faults, random) = (self.step, &self.ways.faults, &mut self.random);
@@ -315,7 +318,7 @@ impl State {
     }
 
     fn deliver(&mut self, waiting: Waiting) -> bool {
-        // What goes on without its caller dies with the client all the same.
+        // A request that goes on without its caller also ends when the client dies.
         if waiting.reply.is_closed() || self.clients[waiting.client].crash.is_none() {
             self.abandon(waiting.client, waiting.request);
             return false;
@@ -383,7 +386,7 @@ impl State {
         true
     }
 
-    /// Nobody waits for the answer: it arrives, or not, or later.
+    /// Abandons a request. No client waits for its answer: it arrives now, later or never.
     fn abandon(&mut self, client: ClientId, request: Request) {
         if request.changes_store() && self.random.random_bool(0.6) {
             self.send_late(client, request);
@@ -440,7 +443,7 @@ fn said(answer: &Result<Answer, Error>) -> &'static str {
     }
 }
 
-/// An error after which it is worth trying again.
+/// Returns an error after which a retry may succeed.
 fn passing(kind: std::io::ErrorKind) -> Error {
     Error::Generic { store: "simulated", source: std::io::Error::new(kind, "as simulated").into() }
 }

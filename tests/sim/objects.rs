@@ -1,6 +1,6 @@
-//! The objects of a simulated store, and what a request does to them the moment it arrives.
+//! The objects of a simulated store, and the effect of a request at the step of its arrival.
 //!
-//! Objects change here and nowhere else. A [`Flaw`] is something that no store may do: the checker
+//! Objects change in this file only. A [`Flaw`] is behavior that no store may have, and the checker
 //! has to notice it.
 
 use std::collections::BTreeMap;
@@ -12,27 +12,27 @@ use serde_json::Value;
 use super::actors::ROOT;
 use super::request::{About, Answer, Request, Span};
 
-/// A promise that a store breaks.
+/// A guarantee that a store breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// Puts go through whether the object is there or not.
+    /// Puts succeed whether the object exists or not.
     IgnoresConditions,
-    /// The commit of version 3 is never seen again.
+    /// The commit of version 3 disappears.
     LosesCommit,
-    /// Listings show what was there a while ago.
+    /// Listings show an older state of the store.
     ListsThePast,
-    /// Whoever reads a commit back is shown it as somebody else's.
+    /// A reader that reads a commit back gets it as another writer's commit.
     DisownsCommits,
-    /// Reading a data file gives that of another commit.
+    /// A read of a data file returns the data file of another commit.
     SwapsDataFiles,
-    /// The commit of version 2 is answered and forgotten.
+    /// The put of the commit of version 2 gets an answer, but the store does not keep the object.
     ForgetsPut,
-    /// Of a commit that several may share, a file is left out.
+    /// A commit that several writers may share lacks one of its files.
     ForgetsMember,
-    /// A commit that several may share has a file of such a commit before it once more, under
+    /// A commit that several writers may share repeats a file of an earlier such commit under
     /// another name.
     RepeatsMember,
-    /// Data files are listed as very old.
+    /// Listings show data files as very old.
     DatesBack,
 }
 
@@ -47,28 +47,28 @@ struct Object {
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     objects: BTreeMap<String, Object>,
-    /// What was deleted, and when: listings may be late to notice.
+    /// The deleted objects, and the step of their deletion: listings may show them for a while.
     deleted: Vec<(String, Object, u64)>,
-    /// Every commit that ever was, for who looks at the history afterwards.
+    /// Every commit that was ever written, for checks of the history at the end.
     commits: BTreeMap<String, Bytes>,
-    /// Objects on a page of a listing.
+    /// The number of objects on a page of a listing.
     page: usize,
     flaw: Option<Flaw>,
-    /// A file of the last commit that several may have shared.
+    /// A file of the last commit that several writers may have shared.
     last_added: Option<String>,
 }
 
-/// When a request arrives.
+/// The step and the time at which a request arrives.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) step: u64,
     pub(crate) clock_ms: i64,
-    /// Listings show the store as it was then.
+    /// The step whose state listings show.
     pub(crate) listed_step: u64,
 }
 
 impl Objects {
-    /// A store whose listings have so many objects on a page.
+    /// Creates a store whose listings have `page` objects on a page.
     pub(crate) fn new(page: usize, flaw: Option<Flaw>) -> Self {
         Self { page, flaw, ..Self::default() }
     }
@@ -91,12 +91,12 @@ impl Objects {
         }
     }
 
-    /// Every commit that ever was written, by name.
+    /// Returns every commit that was ever written, by name.
     pub(crate) fn commits(&self) -> &BTreeMap<String, Bytes> {
         &self.commits
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub(crate) fn latest(&self) -> Option<u64> {
         u64::try_from(self.commits.len()).ok()?.checked_sub(1)
     }
@@ -105,13 +105,13 @@ impl Objects {
         self.objects.get(path).map(|object| &object.bytes)
     }
 
-    /// The same of an object that may be gone.
+    /// Returns the bytes of an object that may be deleted.
     pub(crate) fn bytes_ever(&self, path: &str) -> Option<&Bytes> {
         let gone = || self.deleted.iter().rev().find(|(deleted, ..)| deleted == path).map(|(_, object, _)| &object.bytes);
         self.bytes(path).or_else(gone)
     }
 
-    /// Whether a checkpoint is named.
+    /// Returns whether `_last_checkpoint` exists.
     pub(crate) fn has_hint(&self) -> bool {
         self.paths().any(|path| path.ends_with("_last_checkpoint"))
     }
@@ -129,7 +129,7 @@ impl Objects {
             return Ok(Answer::Done);
         }
         let bytes = if is_commit(path) { &self.as_kept(bytes, now) } else { bytes };
-        // What takes the place of another object is listed at once, in its place.
+        // An object that replaces another one is listed at once.
         let written_step = self.objects.get(path).map_or(now.step, |before| before.written_step);
         let object = Object { bytes: bytes.clone(), written_ms: now.clock_ms, written_step };
         self.objects.insert(path.to_owned(), object);
@@ -181,8 +181,8 @@ impl Objects {
         if self.flaw == Some(Flaw::DatesBack) && !path.contains("_delta_log") { 0 } else { object.written_ms }
     }
 
-    /// A commit that several may share, as a store with a flaw keeps it: as whoever commits for
-    /// others might make it.
+    /// Returns a commit that several writers may share, as a store with a flaw keeps it. A faulty
+    /// group commit could write the same.
     fn as_kept(&mut self, commit: &Bytes, now: Moment) -> Bytes {
         let text = String::from_utf8_lossy(commit).into_owned();
         let (adds, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("{\"add\""));
@@ -197,7 +197,7 @@ impl Objects {
         format!("{}\n{kept}\n", others.join("\n")).into()
     }
 
-    /// The same file under another name.
+    /// Returns the same file under another name.
     fn copied(&mut self, add: &str, now: Moment) -> String {
         let Ok(mut action) = serde_json::from_str::<Value>(add) else { return String::new() };
         let path = action["add"]["path"].as_str().unwrap_or_default().to_owned();
@@ -209,7 +209,7 @@ impl Objects {
         action.to_string()
     }
 
-    /// The bytes, as a store with a flaw shows them.
+    /// Returns the bytes as a store with a flaw shows them.
     fn as_shown(&self, path: &str, bytes: &Bytes) -> Bytes {
         match self.flaw {
             Some(Flaw::DisownsCommits) if is_commit(path) => {
@@ -229,7 +229,7 @@ impl Objects {
     }
 }
 
-/// Whether this is the name of a commit.
+/// Returns whether this is the name of a commit.
 pub(crate) fn is_commit(path: &str) -> bool {
     let name = path.rsplit_once("/_delta_log/").map(|(_, name)| name);
     name.and_then(|name| name.strip_suffix(".json")).is_some_and(|version| version.len() == 20)

@@ -1,11 +1,9 @@
-//! The runtime of a simulation: one thread, and a scheduler that takes its turn when nobody else
-//! has anything to do.
+//! The runtime of a simulation: one thread, and a scheduler that runs when no task can.
 //!
-//! lakebed computes on blocking threads, of which there is one here. It works only while the other
-//! one has nothing to do, so that the order of what they do depends on the speed of neither.
-//! Whenever the runtime would go to sleep, all that this thread was given is done first; if nobody
-//! was woken by it then all who live wait for their store, and the [`Network`] lets one of them go
-//! on.
+//! lakebed computes on blocking threads, and the runtime has one of them. The blocking thread works
+//! only while the main thread is idle, so the order of their work does not depend on the speed of
+//! either. Before the runtime sleeps, the blocking thread finishes all its tasks. If this wakes no
+//! task, all live tasks wait for their store, and the [`Network`] lets one of them continue.
 
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -36,16 +34,16 @@ fn when_idle(network: &Network, gate: &Gate) {
     }
 }
 
-/// Where the blocking thread stands while it may not work. Who drops the sender lets it go on.
+/// The gate at which the blocking thread waits while it may not work. Dropping the sender opens it.
 #[derive(Default)]
 struct Gate(Mutex<Option<mpsc::Sender<()>>>);
 
 impl Gate {
-    /// Lets the blocking thread do all that it was given, and no more.
+    /// Lets the blocking thread finish the tasks that it has, and no more.
     fn pass(&self, handle: &Handle) {
         let (leave, stay) = mpsc::channel::<()>();
         let (arrive, arrived) = mpsc::channel();
-        // It comes after everything that was there before, so when it begins all that is done.
+        // This task comes after all earlier ones, so they are done when it begins.
         handle.spawn_blocking(move || {
             arrive.send(()).unwrap();
             stay.recv().unwrap_err();
@@ -54,7 +52,7 @@ impl Gate {
         arrived.recv().unwrap();
     }
 
-    /// Lets it do whatever comes.
+    /// Lets the blocking thread run all tasks from now on.
     fn open(&self) {
         drop(self.0.lock().unwrap().take());
     }
