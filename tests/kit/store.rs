@@ -1,5 +1,4 @@
-//! A store around another one: it counts what is asked of it, and fails or forgets where it is told
-//! to.
+//! A store around another one. It counts requests, and fails or drops those that a test chose.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,46 +17,46 @@ use object_store::{
 };
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
-/// As many objects come with one answer to a listing.
+/// The number of objects on a page of a listing.
 const PAGE: usize = 1000;
 
-/// How often the store was asked, by kind of request, as a network would have seen it.
+/// The number of requests by kind, as a network would have seen them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     pub gets: usize,
     pub heads: usize,
-    /// One for each page.
+    /// Listings, with one request for each page.
     pub lists: usize,
-    /// Objects, copies, and what an upload in parts takes: one to begin it, one a part, one to
-    /// complete it.
+    /// Objects, copies and uploads in parts. An upload takes one request to begin, one for each
+    /// part, and one to complete.
     pub puts: usize,
-    /// Objects that were to be deleted, each by itself.
+    /// Deleted objects, each counted by itself.
     pub deletes: usize,
     /// Bytes that were read.
     pub bytes: u64,
-    /// Of the objects that were read, by name, how often.
+    /// The number of reads of each object, by name.
     pub objects: HashMap<String, usize>,
 }
 
 impl Counts {
-    /// Requests of any kind.
+    /// Returns the number of requests of any kind.
     pub fn total(&self) -> usize {
         self.gets + self.heads + self.lists + self.puts + self.deletes
     }
 
-    /// Objects read that are data files.
+    /// Returns the number of data files that were read.
     pub fn data_files(&self) -> usize {
         self.objects.keys().filter(|name| !name.contains("_delta_log")).count()
     }
 
-    /// How many data files were read, how many objects were written, and how many deletions were
-    /// asked for.
+    /// Returns the number of data files that were read, of objects that were written, and of
+    /// requested deletions.
     pub fn reads_and_writes(&self) -> (usize, usize, usize) {
         (self.data_files(), self.puts, self.deletes)
     }
 }
 
-/// What goes wrong with a request.
+/// A fault of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The object is not there.
@@ -70,9 +69,9 @@ pub enum Fault {
     LostReply,
     /// The answer is lost, and a put is carried out only after the next request for the object.
     Late,
-    /// The object looks empty to who reads it.
+    /// A read finds the object empty.
     Blank,
-    /// The answer ends after so many bytes, with an error.
+    /// The answer ends after this number of bytes, with an error.
     Cut(usize),
 }
 
@@ -83,14 +82,14 @@ pub struct ObservedStore {
     counts: Arc<Mutex<Counts>>,
     failing: Arc<Mutex<Vec<Failing>>>,
     late: Mutex<Vec<Late>>,
-    /// Requests to delete, of one object or of many.
+    /// Delete requests, each for one object or for many.
     deletions: AtomicUsize,
-    /// How the names end that no listing shows.
+    /// The suffixes of names that listings omit.
     unlisted: Arc<Mutex<Vec<String>>>,
     held: Mutex<Option<Held>>,
 }
 
-/// A put that is to wait.
+/// A put that waits.
 #[derive(Debug)]
 struct Held {
     suffix: String,
@@ -98,12 +97,12 @@ struct Held {
     opened: Receiver<()>,
 }
 
-/// Who lets a put through that waits.
+/// The control of a put that waits.
 #[derive(Debug)]
 pub struct Keeper {
-    /// Comes when the put is there.
+    /// Receives a message when the put has arrived.
     pub reached: Receiver<()>,
-    /// Lets it through.
+    /// Lets the put continue.
     pub open: Sender<()>,
 }
 
@@ -125,7 +124,7 @@ struct Failing {
 }
 
 impl Failing {
-    /// Whether it strikes now.
+    /// Returns whether the fault happens now.
     fn strikes(&mut self, path: &str) -> bool {
         if self.times == 0 || !path.ends_with(&self.suffix) {
             return false;
@@ -153,40 +152,41 @@ impl ObservedStore {
         })
     }
 
-    /// What was asked since the last call.
+    /// Returns the counts since the last call.
     pub fn take_counts(&self) -> Counts {
         std::mem::take(&mut self.counts.lock().unwrap())
     }
 
-    /// How many requests to delete there were since the last call, of however many objects each.
+    /// Returns the number of delete requests since the last call. A request may delete many
+    /// objects.
     pub fn take_deletions(&self) -> usize {
         self.deletions.swap(0, Ordering::Relaxed)
     }
 
-    /// The next `times` requests for objects, or listings of folders, whose name ends so fail;
-    /// passingly.
+    /// Fails the next `times` requests for objects, or listings of folders, whose name ends with
+    /// `suffix`. The error is transient.
     pub fn fail(&self, suffix: &str, times: usize) {
         self.fail_with(suffix, Fault::Unavailable, times);
     }
 
-    /// The same with a fault of choice. Of several that apply the first counts.
+    /// Fails requests with a chosen fault. The first fault that applies counts.
     pub fn fail_with(&self, suffix: &str, fault: Fault, times: usize) {
         self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, spared: 0, times });
     }
 
-    /// One request fails, after so many others that it might have been.
+    /// Fails one request after `spared` other matching requests.
     pub fn fail_after(&self, suffix: &str, fault: Fault, spared: usize) {
         self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, spared, times: 1 });
     }
 
-    /// No listing shows objects whose name ends so, which are there all the same: as if they had
-    /// been made while it ran.
+    /// Hides objects from listings if their name ends with `suffix`. The objects exist all the
+    /// same, as if another process had created them during the listing.
     pub fn unlist(&self, suffix: &str) {
         self.unlisted.lock().unwrap().push(suffix.to_owned());
     }
 
-    /// The next put of an object whose name ends so waits until it is let through, so that another
-    /// writer can be faster.
+    /// Holds the next put of an object whose name ends with `suffix` until the test lets it
+    /// continue, so that another writer can commit first.
     pub fn hold(&self, suffix: String) -> Keeper {
         let ((reach, reached), (open, opened)) = (channel(), channel());
         *self.held.lock().unwrap() = Some(Held { suffix, reach, opened });
@@ -201,13 +201,13 @@ impl ObservedStore {
         }
     }
 
-    /// Faults that need no answer come as errors; the others are for the answer.
+    /// Returns faults that need no answer as errors, and other faults as values for the answer.
     fn check(&self, path: &str) -> Result<Option<Fault>> {
         check(&self.failing, path)
     }
 
-    /// Carries out the puts for this object that were late by a request, and lets others be late no
-    /// longer.
+    /// Carries out the puts of this object that are late by one request. The other late puts of the
+    /// object become due with the next request.
     async fn arrive(&self, location: &Path) {
         let due = {
             let mut late = self.late.lock().unwrap();
@@ -218,12 +218,12 @@ impl ObservedStore {
             due
         };
         for late in due {
-            // Whoever sent it does not wait for the answer any more.
+            // The sender does not wait for the answer any more.
             let _ = self.inner.put_opts(&late.location, late.payload, late.options).await;
         }
     }
 
-    /// Counts a page at the start and whenever one is full.
+    /// Counts a page at the start and whenever a page is full.
     fn paged(
         &self,
         folder: Option<&Path>,
@@ -261,7 +261,7 @@ fn check(failing: &Mutex<Vec<Failing>>, path: &str) -> Result<Option<Fault>> {
     }
 }
 
-/// An upload whose requests are counted, and fail as those of its object.
+/// An upload whose requests are counted, and fail like requests for its object.
 #[derive(Debug)]
 struct ObservedUpload {
     inner: Box<dyn MultipartUpload>,
@@ -308,7 +308,7 @@ fn passing(kind: io::ErrorKind) -> Error {
     Error::Generic { store: "observed", source: io::Error::new(kind, "failed on demand").into() }
 }
 
-/// An answer that ends too early.
+/// Returns an answer that ends too early.
 fn blank(found: GetResult) -> GetResult {
     let meta = ObjectMeta { size: 0, ..found.meta };
     GetResult { payload: GetResultPayload::Stream(stream::empty().boxed()), meta, range: 0..0, attributes: found.attributes }

@@ -1,9 +1,9 @@
 //! The commit protocol, checked in every state that it can come to.
 //!
-//! The simulations run the real code in a few thousand ways; here a model of it, small enough to be
-//! exhaustive, is run in all: with three writers, with and without partitions, deletion vectors,
-//! lost answers and crashes. Where a protection is taken away the check must find what it protects
-//! from, else the model would prove nothing.
+//! The simulations run the real code in a few thousand ways. This model of the protocol is small
+//! enough to be checked in all ways: with three writers, with and without partitions, deletion
+//! vectors, lost answers and crashes. If a protection is removed, the check must find the error
+//! that it prevents. Otherwise the model would prove nothing.
 
 mod protocol;
 mod table;
@@ -16,7 +16,7 @@ const CONSISTENT: &str = "every version reads as its history";
 const ONCE: &str = "what was told is in the log, once";
 const LIVE: &str = "whoever starts comes to an end";
 
-/// Put-if-absent alone, and all that can go wrong.
+/// A protocol with put-if-absent alone and all faults.
 const SOUND: Protocol = Protocol {
     writers: 3,
     layout: Layout { is_partitioned: true, merges_on_read: true },
@@ -45,7 +45,7 @@ fn check(protocol: Protocol) {
     checker.assert_properties();
 }
 
-/// What the properties are that do not hold.
+/// Returns the names of the violated properties.
 fn broken(protocol: Protocol) -> Vec<&'static str> {
     let checker = protocol.checker().spawn_bfs().join();
     [CONSISTENT, ONCE, LIVE].into_iter().filter(|property| checker.discovery(property).is_some()).collect()

@@ -1,9 +1,9 @@
-//! The commit protocol as a state machine: writers that start, write their files and race for the
-//! next version, over a store that may keep put-if-absent or not, with a lock or without, with
-//! answers that get lost and writers that die.
+//! The commit protocol as a state machine. Writers start, write their files and race for the next
+//! version. The store has put-if-absent or not, with a lock or without. Answers get lost and
+//! writers die.
 //!
-//! Read [`Protocol::next_state`]. Reading and writing data files touches nobody else, so it is one
-//! step with the start.
+//! Begin with [`Protocol::next_state`]. Reads and writes of data files affect no other writer, so
+//! they are one step with the start.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,30 @@ use stateright::{Model, Property};
 
 use super::table::{Entry, Files, Layout, Operation, Row, read, replay};
 
-/// What holds and what goes wrong.
+/// The protections of the protocol and the faults.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Protocol {
     pub(crate) writers: u8,
     pub(crate) layout: Layout,
-    /// A log entry that is there is not written again.
+    /// Whether the store refuses to overwrite a log entry.
     pub(crate) put_if_absent: bool,
-    /// Versions are written, and looked at before, under a lock of the table.
+    /// Whether writers check and write versions under a lock of the table.
     pub(crate) has_lock: bool,
-    /// Answers get lost and requests arrive late, once for each writer.
+    /// Whether answers get lost and requests arrive late, once for each writer.
     pub(crate) loses_answers: bool,
-    /// So many writers die.
+    /// The most writers that die.
     pub(crate) most_deaths: usize,
-    /// What a writer may choose to do.
+    /// The operations that a writer may choose.
     pub(crate) operations: &'static [Operation],
-    /// Who does not know what became of its commit looks whose the version is; else a version that
-    /// is there is another's.
+    /// Whether a writer that does not know the outcome of its commit looks whether the version is
+    /// its own. Otherwise it takes an existing version for another writer's.
     pub(crate) looks_for_own: bool,
-    /// Who is refused says that nothing was committed, though an earlier put of its may yet arrive.
+    /// Whether a refused writer reports that nothing was committed, though an earlier put of its
+    /// own may still arrive.
     pub(crate) believes_refusals: bool,
-    /// The lock of a dead writer is given to others.
+    /// Whether other writers get the lock of a dead writer.
     pub(crate) frees_locks: bool,
-    /// Who comes second looks whether the first one changed what it rests on.
+    /// Whether a writer that loses the race checks for conflicts with the winner.
     pub(crate) checks_conflicts: bool,
 }
 
@@ -44,9 +45,9 @@ pub(crate) struct State {
     files: Files,
     writers: Vec<Writer>,
     locked_by: Option<u8>,
-    /// Puts that nobody waits for any more.
+    /// Puts for which no writer waits any more.
     late: BTreeMap<u8, (usize, Entry)>,
-    /// What every version is to have, as of when it was written.
+    /// The expected rows of every version, as of its write.
     history: Vec<(usize, Vec<Row>)>,
 }
 
@@ -54,20 +55,20 @@ pub(crate) struct State {
 pub(crate) struct Writer {
     step: Step,
     operation: Operation,
-    /// The commit, and the version that it stands on.
+    /// The commit, and the version that it is based on.
     entry: Option<Entry>,
     base: usize,
-    /// An answer was lost.
+    /// Whether an answer was lost.
     has_lost: bool,
 }
 
-/// How far a writer is.
+/// The progress of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Idle,
-    /// Its files are written.
+    /// The writer has written its files.
     Ready,
-    /// It waited for an answer that did not come.
+    /// The writer waited for an answer that did not come.
     Unclear,
     Committed,
     Abandoned,
@@ -78,15 +79,15 @@ pub(crate) enum Step {
 pub(crate) enum Action {
     Start(u8, Operation),
     Lock(u8),
-    /// Puts the next version, and sees what comes of it.
+    /// The writer puts the next version, and gets the answer.
     Put(u8),
-    /// Puts the next version, but hears nothing.
+    /// The writer puts the next version, but gets no answer.
     PutUnheard(u8),
-    /// Is told that it may not put, for good.
+    /// The store refuses the writer's put, and a retry does not help.
     Refused(u8),
-    /// Looks at the version that it put, after it heard nothing.
+    /// The writer reads the version that it put, after it got no answer.
     Look(u8),
-    /// A put arrives that was on its way.
+    /// A late put arrives.
     Arrive(u8),
     Die(u8),
 }
@@ -96,7 +97,7 @@ impl State {
         read(&replay(&self.log[..=version]), &self.files)
     }
 
-    /// How often a writer's commit is in the log.
+    /// Returns the number of log entries of a writer.
     fn count(&self, writer: u8) -> usize {
         self.log.iter().filter(|entry| entry.writer == writer).count()
     }
@@ -112,7 +113,7 @@ impl State {
         }
     }
 
-    /// Makes an entry a version, over what may be there.
+    /// Writes an entry as a version, and overwrites an existing one.
     fn write(&mut self, version: usize, entry: Entry) {
         let before = self.rows(version - 1);
         let operation = self.writer(entry.writer).operation;
@@ -132,12 +133,12 @@ impl Protocol {
             Writer { step: Step::Ready, operation, entry: Some(entry), base: state.log.len() - 1, has_lost: false };
     }
 
-    /// Writes the next version, if that goes.
+    /// Writes the next version if the protections allow it.
     fn put(&self, state: &mut State, id: u8) {
         let writer = state.writer(id).clone();
         let (version, Some(entry)) = (writer.base + 1, writer.entry) else { return };
         let is_taken = version < state.log.len();
-        // Under the lock it is looked first whether the version is there.
+        // Under the lock, the writer first checks whether the version exists.
         if is_taken && (self.put_if_absent || self.has_lock) {
             return self.look(state, id);
         }
@@ -145,7 +146,7 @@ impl Protocol {
         state.end(id, Step::Committed);
     }
 
-    /// Others were first: goes on top of them, or gives way.
+    /// Rebases the writer on the commits of others, or ends it with a conflict.
     fn meet(&self, state: &mut State, id: u8) {
         let writer = state.writer(id).clone();
         let touches = |other: &Entry| match writer.operation {
@@ -221,7 +222,7 @@ impl Model for Protocol {
                 Step::Unclear => actions.push(Action::Look(id)),
                 _ => {}
             }
-            // Else nobody could tell it from one that never started.
+            // Without one of these, the writer looks like one that never started.
             let is_known = writer.has_lost || state.locked_by == Some(id);
             if may_die && is_known && matches!(writer.step, Step::Ready | Step::Unclear) {
                 actions.push(Action::Die(id));

@@ -1,34 +1,34 @@
-//! A table of the model: rows of two columns in immutable files, and a log that says which files
-//! count.
+//! A table of the model: rows of two columns in immutable files, and a log that names the current
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The first column: by it rows are changed and, in a partitioned table, kept apart.
+/// The first column. It selects the rows to change and partitions a partitioned table.
 pub(crate) type Key = u8;
-/// The two columns.
+/// A row of two columns.
 pub(crate) type Row = (Key, u8);
-/// Who made a file, and its how manyeth.
+/// The writer of a file, and the writer's number for it.
 pub(crate) type FileId = (u8, u8);
-/// Positions of rows that are deleted.
+/// The positions of deleted rows.
 pub(crate) type Vector = BTreeSet<u8>;
-/// What tells files of a table apart.
+/// The identity of a file in a table.
 pub(crate) type File = (FileId, Vector);
 
 /// All keys.
 pub(crate) const KEYS: [Key; 2] = [0, 1];
 
-/// What one commit says.
+/// The content of one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
-    /// Whose it is.
+    /// The writer of the commit.
     pub(crate) writer: u8,
     pub(crate) adds: BTreeSet<File>,
     pub(crate) removes: BTreeSet<File>,
-    /// The partitions whose files it adds or removes.
+    /// The partitions whose files the commit adds or removes.
     pub(crate) touches: BTreeSet<Key>,
 }
 
-/// What is done to a table.
+/// An operation on a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     Insert(Key),
@@ -36,19 +36,19 @@ pub(crate) enum Operation {
     Delete(Key),
 }
 
-/// How changed rows are written.
+/// The way in which changed rows are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
-    /// Files hold rows of one key each.
+    /// Whether each file holds rows of one key only.
     pub(crate) is_partitioned: bool,
-    /// Rows are deleted by vectors; else their files are written anew.
+    /// Whether deletion vectors delete rows. Otherwise their files are rewritten.
     pub(crate) merges_on_read: bool,
 }
 
-/// The rows of every file that was written, whether a commit names it or not.
+/// The rows of every written file, whether a commit names it or not.
 pub(crate) type Files = BTreeMap<FileId, Vec<Row>>;
 
-/// Everything that can be done.
+/// All operations.
 pub(crate) const ALL: [Operation; 6] = [
     Operation::Insert(0),
     Operation::Insert(1),
@@ -58,7 +58,7 @@ pub(crate) const ALL: [Operation; 6] = [
     Operation::Delete(1),
 ];
 
-/// Operations that agree, and that do not.
+/// A few operations, of which some conflict and some do not.
 pub(crate) const FEW: [Operation; 3] = [Operation::Insert(0), Operation::Update(0), Operation::Delete(1)];
 
 impl Operation {
@@ -67,7 +67,7 @@ impl Operation {
         key
     }
 
-    /// What it means: the rows afterwards, sorted. Each writer writes a value of its own.
+    /// Returns the rows after the operation, sorted. Each writer writes a value of its own.
     pub(crate) fn apply(self, rows: &[Row], value: u8) -> Vec<Row> {
         let mut after: Vec<Row> = match self {
             Self::Insert(key) => rows.iter().copied().chain([(key, value)]).collect(),
@@ -78,7 +78,7 @@ impl Operation {
         after
     }
 
-    /// How it is done: the commit, and its files.
+    /// Returns the commit of the operation, and adds its files to `files`.
     pub(crate) fn plan(self, writer: u8, live: &BTreeSet<File>, files: &mut Files, layout: Layout) -> Entry {
         let (key, value) = (self.key(), writer);
         let (mut adds, mut removes, mut moved, mut written) = (BTreeSet::new(), BTreeSet::new(), Vec::new(), 0);
@@ -118,7 +118,7 @@ impl Operation {
     }
 }
 
-/// The files that commits leave, oldest first.
+/// Returns the files that the commits leave, oldest commit first.
 pub(crate) fn replay<'a>(log: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<File> {
     let mut live = BTreeSet::new();
     for entry in log {
@@ -128,7 +128,7 @@ pub(crate) fn replay<'a>(log: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<F
     live
 }
 
-/// Their rows, sorted.
+/// Returns the rows of the files, sorted.
 pub(crate) fn read(live: &BTreeSet<File>, files: &Files) -> Vec<Row> {
     let mut rows = Vec::new();
     for (id, vector) in live {

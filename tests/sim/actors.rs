@@ -274,7 +274,7 @@ fn handle(client: &Arc<SimClient>, env: &Env) -> Table {
     Table::at("memory://sim").with_env(env.clone()).with_store(store).build().unwrap()
 }
 
-/// All rows of a version, sorted.
+/// Returns all rows of a version, sorted.
 async fn read_rows(snapshot: &Snapshot) -> Result<Vec<Row>> {
     let rows = snapshot.scan().select(["writer", "number", "part"]).stream().await?;
     Ok(rows_of(&rows.collect_all().await?))

@@ -1,7 +1,7 @@
-//! The judge: holds what the actors were told and saw against the log, and the log against what the
-//! changes mean.
+//! The checker of simulations. It compares the journal of the actors with the log, and the log with
+//! the meaning of the changes.
 //!
-//! The versions of the log are the one order that everything must agree with. Read [`check`].
+//! The versions of the log are the one order that everything must agree with. Begin with [`check`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::members::members;
 use super::work::{Row, Work};
 use super::world::World;
 
-/// All that is wrong with a simulation that came to its end.
+/// Returns all errors of a simulation that has ended.
 pub(crate) fn check(world: &World, history: &[Version]) -> Vec<String> {
     let notes = world.journal.notes();
     let changes = history.iter().map(|version| members(version, &notes.attempts).unwrap_or_default()).collect();
@@ -33,7 +33,7 @@ pub(crate) fn check(world: &World, history: &[Version]) -> Vec<String> {
 struct Check<'a> {
     world: &'a World,
     history: &'a [Version],
-    /// Those that became each version.
+    /// The changes of each version.
     changes: Vec<Vec<&'a Work>>,
     notes: &'a Notes,
     problems: Vec<String>,
@@ -44,7 +44,7 @@ impl<'a> Check<'a> {
         self.problems.push(problem.into());
     }
 
-    /// Each version has the rows of the one before, changed as its changes say.
+    /// Checks that each version has the rows of the version before, changed as its changes say.
     fn rows(&mut self) {
         let mut rows: Vec<Row> = Vec::new();
         for (number, (version, changes)) in self.history.iter().zip(&self.changes).enumerate() {
@@ -64,7 +64,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Who was told of a version finds its change there, and nobody else was told so.
+    /// Checks that a version contains the change of every writer that got this version as its
+    /// result, and that no version is the result of two attempts at the same change.
     fn acknowledged(&mut self) {
         let mut told = BTreeSet::new();
         for Attempt { work, ended, .. } in &self.notes.attempts {
@@ -103,7 +104,8 @@ impl<'a> Check<'a> {
         until.flat_map(|version| &version.applications).any(|(app, known)| app == app_id && known >= number)
     }
 
-    /// No change is there twice; one that failed for sure is not there at all.
+    /// Checks that no change is in the log twice, and that a change that failed for certain is not
+    /// in the log.
     fn counts(&mut self) {
         let mut by_id: BTreeMap<&str, Vec<&Attempt>> = BTreeMap::new();
         self.notes.attempts.iter().for_each(|attempt| by_id.entry(&attempt.work.id).or_default().push(attempt));
@@ -122,7 +124,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Changes fail only for reasons that there are.
+    /// Checks that changes fail only for valid reasons.
     fn failures(&mut self) {
         for Attempt { work, ended, began } in &self.notes.attempts {
             let Some(Ended { told: Told::Failed(kind, message), was_hurt, .. }) = ended else { continue };
@@ -130,7 +132,7 @@ impl<'a> Check<'a> {
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
-                // Only rows of a table that is there can be changed.
+                // Only the rows of a table that exists can be changed.
                 ErrorKind::TableNotFound if work.deed.verb.is_change() || work.deed.verb.is_layout() => {
                     self.world.is_stale || !self.was_seen_before(*began)
                 }
@@ -148,7 +150,7 @@ impl<'a> Check<'a> {
                 ErrorKind::TableNotFound if self.world.is_stale => !failure.had_hint,
                 ErrorKind::TableNotFound => !self.was_seen_before(failure.began),
                 ErrorKind::VersionNotFound => self.world.is_stale || failure.may_be_gone,
-                // Of a listing that lags behind, pages may contradict each other.
+                // The pages of a listing that lags behind may contradict each other.
                 ErrorKind::Corrupt { .. } => self.world.is_stale,
                 _ => false,
             };
@@ -158,8 +160,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether a listing may lag so far behind that it lacks the checkpoint for which commits were
-    /// cleaned up.
+    /// Returns whether a listing may lag so far behind that it lacks the checkpoint for which
+    /// commits were cleaned up.
     fn hides_checkpoints(&self) -> bool {
         self.world.is_stale && self.world.kept_from() > 0
     }
@@ -174,7 +176,7 @@ impl<'a> Check<'a> {
         self.facts().iter().any(|fact| fact.ended < mark)
     }
 
-    /// A version has the same rows for everybody.
+    /// Checks that a version has the same rows for every reader.
     fn sights(&mut self) {
         for sight in &self.notes.sights {
             let (who, number) = (&sight.who, sight.version);
@@ -188,8 +190,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// What began after something else had ended comes later in the order of versions: nobody goes
-    /// back, everybody reads what they wrote.
+    /// Checks the order of versions: work that began after other work had ended sees the same or a
+    /// later version. No actor goes back, and every actor reads its own writes.
     fn order(&mut self) {
         if self.world.is_stale {
             return;
@@ -230,7 +232,7 @@ impl<'a> Check<'a> {
         attempts.chain(sights).collect()
     }
 
-    /// What each commit must have anew: its id, a later time, row ids of its own.
+    /// Checks that each commit has an id of its own, a later time, and row ids of its own.
     fn numbers(&mut self) {
         let mut ids = BTreeSet::new();
         let mut last_time = None;
@@ -255,7 +257,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// When nothing goes wrong on the way and nobody gives up, no file is left that no version has.
+    /// Checks that every file belongs to a version, if no request met a fault and no writer gave
+    /// up.
     fn leftovers(&mut self) {
         if self.world.network.has_hurt() || self.notes.attempts.iter().any(|attempt| attempt.ended.is_none()) {
             return;
@@ -276,13 +279,13 @@ fn names(changes: &[&Work]) -> String {
     changes.iter().map(|work| format!("{} {:?}", work.id, work.deed.verb)).collect::<Vec<_>>().join(", ")
 }
 
-/// That a version was there.
+/// A version that existed.
 struct Fact<'a> {
     who: &'a str,
     began: u64,
     ended: u64,
     version: u64,
-    /// Whether it was the latest one at some time between.
+    /// Whether it was the latest version at some time between.
     is_latest: bool,
     is_commit: bool,
 }

@@ -1,6 +1,6 @@
-//! Writers and readers in one table, whatever happens on the way to the store: the versions of the
-//! log are one order of all changes, in which every change that was told is found once, and that
-//! everybody saw the same way.
+//! Writers and readers in one table, with faults between them and the store. The versions of the
+//! log must be one order of all changes: it contains every acknowledged change once, and it is the
+//! same for every reader.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::seeds;
 use super::world::Outcome;
 
-/// Simulations of one run of the test.
+/// The number of simulations in one run of the test.
 const SEEDS: u64 = 1000;
 
 fn judged(Outcome { trace, problems, .. }: Outcome) -> Result<(), String> {
@@ -24,8 +24,8 @@ fn changes_are_serial_never_lost_or_doubled() {
     seeds::check_each("commits::changes_are_serial_never_lost_or_doubled", SEEDS, |seed| judged(Plan::random(seed).simulate()));
 }
 
-/// A put whose answer was lost may still be carried out when a later one is refused: where commits
-/// meet the most faults that is common.
+/// A put whose answer was lost may still be carried out when a later one is refused. This is common
+/// where commits meet the most faults.
 #[test]
 fn refused_commit_never_appears_later() {
     seeds::check_each("commits::refused_commit_never_appears_later", SEEDS, |seed| {
@@ -45,7 +45,7 @@ fn a_seed_decides_everything() {
     }
 }
 
-/// What happened in a simulation, by name.
+/// Returns the names of the events of a simulation.
 fn events(outcome: &Outcome) -> impl Iterator<Item = String> {
     let faults = outcome.trace.iter().filter_map(|line| Some(line.split_once('[')?.1.split_once(']')?.0));
     let faults: Vec<String> = faults.filter(|fault| fault.chars().all(char::is_alphabetic)).map(str::to_owned).collect();
@@ -60,7 +60,7 @@ fn events(outcome: &Outcome) -> impl Iterator<Item = String> {
     faults.into_iter().chain(told.collect::<Vec<_>>()).chain(shared(outcome).map(|_| "shared".to_owned()).collect::<Vec<_>>())
 }
 
-/// The versions that were told to more than one.
+/// Returns the versions that more than one writer got as its result.
 fn shared(outcome: &Outcome) -> impl Iterator<Item = u64> {
     let mut told = BTreeMap::<u64, usize>::new();
     for attempt in &outcome.notes.attempts {
@@ -71,7 +71,7 @@ fn shared(outcome: &Outcome) -> impl Iterator<Item = u64> {
     told.into_iter().filter(|(_, count)| *count > 1).map(|(version, _)| version)
 }
 
-/// A simulation in which nothing happens would find no fault.
+/// Checks that the simulations have events. A simulation without events would find no error.
 #[test]
 fn everything_that_may_happen_does() {
     let mut happened = BTreeMap::<String, usize>::new();

@@ -1,4 +1,4 @@
-//! Somebody who makes several changes at once, as the threads of one process do: appends that meet
+//! An actor that makes several changes at once, like the threads of one process. Concurrent appends
 //! share a version.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::actors::Actor;
 use super::plan::Crowd;
 
 impl Actor {
-    /// One crowd of changes after the other. Who dies takes all of a crowd with him.
+    /// Makes one crowd of changes after the other. If the actor dies, its whole crowd ends.
     pub(crate) async fn append_at_once(mut self, crowds: Vec<Crowd>) {
         for crowd in crowds {
             let world = Arc::clone(&self.world);

@@ -1,48 +1,48 @@
-//! What goes wrong on the way between a client and its store, and how often.
+//! The faults between a client and its store, and their rates.
 
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// What becomes of a request, or of its answer.
+/// The fault of a request or of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It never arrives; the client waits until its time limit.
+    /// The request never arrives, and the client waits until its time limit.
     LostRequest,
-    /// It is carried out, and the answer does not come.
+    /// The request is carried out, and the answer is lost.
     LostReply,
-    /// The client's time is up before it arrives, which it does later.
+    /// The time limit of the client passes before the request arrives.
     Late,
-    /// It is carried out, and once more later.
+    /// The request is carried out, and once more later.
     Twice,
-    /// The client asks again by itself, and gets the answer to the second request.
+    /// The client retries by itself, and gets the answer to the second request.
     Retried,
-    /// The store refuses, for good.
+    /// The store refuses the request, and a retry does not help.
     Denied,
-    /// It is carried out; of the answer the client understands nothing, and not that trying again
+    /// The request is carried out. The client cannot read the answer, and cannot see that a retry
     /// might help.
     Garbled,
-    /// The client dies. What it had asked for arrives, or not, or later.
+    /// The client dies. Its request arrives now, later or never.
     Crash,
 }
 
 const OF_CHANGES: [Fault; 7] =
     [Fault::LostRequest, Fault::LostReply, Fault::Late, Fault::Twice, Fault::Retried, Fault::Denied, Fault::Garbled];
 
-/// Of reads it does not matter whether they are carried out.
+/// The faults of reads. For a read it does not matter whether it is carried out.
 const OF_READS: [Fault; 2] = [Fault::LostRequest, Fault::Denied];
 
-/// How often requests go wrong.
+/// The rates of faults.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
-    /// Of requests, how many meet a fault.
+    /// The share of requests that meet a fault.
     pub(crate) rate: f64,
-    /// Of requests, with how many the client dies.
+    /// The share of requests with which the client dies.
     pub(crate) crash_rate: f64,
-    /// Of requests, how many take long.
+    /// The share of requests that are slow.
     pub(crate) slow_rate: f64,
-    /// Commits meet so many more faults than other requests.
+    /// The factor by which commits meet more faults than other requests.
     pub(crate) on_commits: f64,
-    /// Of requests, with how many it begins that the client hears nothing for a while.
+    /// The share of requests that begin an outage, in which the client gets no answers.
     pub(crate) outage_rate: f64,
 }
 
@@ -58,7 +58,7 @@ impl Faults {
         }
     }
 
-    /// What happens to a request.
+    /// Draws the fault of a request.
     pub(crate) fn strike(&self, random: &mut SmallRng, changes_store: bool, is_commit: bool) -> Option<Fault> {
         let more = if is_commit && changes_store { self.on_commits } else { 1.0 };
         let dice: f64 = random.random();
@@ -72,19 +72,19 @@ impl Faults {
         Some(all[random.random_range(0..all.len())])
     }
 
-    /// What happens to a request while the client hears nothing.
+    /// Draws the fault of a request during an outage.
     pub(crate) fn silence(random: &mut SmallRng, changes_store: bool) -> Fault {
         let all: &[Fault] =
             if changes_store { &[Fault::LostRequest, Fault::LostReply, Fault::Late] } else { &[Fault::LostRequest] };
         all[random.random_range(0..all.len())]
     }
 
-    /// For how many requests the client is going to hear nothing.
+    /// Draws the number of requests of an outage; 0 for none.
     pub(crate) fn outage(&self, random: &mut SmallRng) -> u32 {
         if random.random_bool(self.outage_rate) { random.random_range(3..30) } else { 0 }
     }
 
-    /// So many steps a request takes before it arrives.
+    /// Draws the number of steps before a request arrives.
     pub(crate) fn slowness(&self, random: &mut SmallRng) -> u64 {
         if random.random_bool(self.slow_rate) { random.random_range(1..80) } else { 0 }
     }

@@ -1,10 +1,10 @@
-//! That the judge notices: stores that break their promises, or do what a careless writer would,
-//! each of which must lead to a verdict.
+//! Tests of the checker: each store here breaks a guarantee, or does what a careless writer would
+//! do, and the checker must report each.
 
 use super::objects::Flaw;
 use super::plan::Plan;
 
-/// Among so many seeds one must show it.
+/// The number of seeds, of which at least one must show the flaw.
 const SEEDS: u64 = 100;
 
 fn check(flaw: Flaw, verdict: &str) {

@@ -1,5 +1,5 @@
-//! The history of a table, read from its log without lakebed: JSON lines one after the other, and
-//! the rows of Parquet files.
+//! The history of a table, read from its log without lakebed: the JSON lines of its commits in
+//! order, and the rows of its Parquet files.
 
 use std::collections::BTreeMap;
 
@@ -17,33 +17,33 @@ use super::work::Row;
 /// A version, and the commit that made it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Version {
-    /// `userMetadata` of the commit: whose change it is. None if it may be that of several.
+    /// `userMetadata` of the commit, which names the change. None if there may be several changes.
     pub(crate) id: Option<String>,
-    /// Such as `VACUUM START`.
+    /// The operation of the commit, such as `VACUUM START`.
     pub(crate) operation: String,
     pub(crate) txn_id: String,
     pub(crate) in_commit_timestamp: Option<i64>,
     pub(crate) applications: Vec<(String, i64)>,
-    /// First row ids of new files, and how many they take.
+    /// The first row ids of new files, and the number of ids that they take.
     pub(crate) row_ids: Vec<(i64, i64)>,
-    /// Files that were not there before.
+    /// The number of files that the version before did not have.
     pub(crate) new_files: usize,
-    /// The rows of files that came, and of those that went.
+    /// The rows of added files, and of removed files.
     pub(crate) added: Vec<Vec<Row>>,
     pub(crate) removed: Vec<Vec<Row>>,
-    /// Rows in files of changes, with what happened to them.
+    /// The rows of change data files, with the kind of their change.
     changed: Vec<(String, Row)>,
-    /// Files of the table.
+    /// The data files of the table.
     pub(crate) files: BTreeMap<String, Vec<Row>>,
-    /// Files that this commit removed.
+    /// The files that this commit removed.
     went: Vec<String>,
-    /// Other files that the commit names: of changes, and deletion vectors.
+    /// The other files that the commit names: change data files and deletion vectors.
     others: Vec<String>,
-    /// Rows of the table, sorted.
+    /// The rows of the table, sorted.
     pub(crate) rows: Vec<Row>,
 }
 
-/// All versions, from the first one on.
+/// Reads all versions, from the first one on.
 pub(crate) fn read(objects: &Objects) -> Result<Vec<Version>, String> {
     let mut versions: Vec<Version> = Vec::new();
     for (path, bytes) in objects.commits() {
@@ -90,12 +90,13 @@ impl Version {
         Ok(())
     }
 
-    /// All files that it names.
+    /// Returns the files of the table, and the other files that the commit names.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
         self.files.keys().chain(&self.others)
     }
 
-    /// What the files of changes make of the rows before, sorted; none if there are no such files.
+    /// Applies the change data files to the rows before. Returns the rows, sorted; none if there
+    /// are no such files.
     pub(crate) fn told_by_changes(&self, before: &[Row]) -> Option<Vec<Row>> {
         if self.changed.is_empty() {
             return None;
@@ -103,7 +104,7 @@ impl Version {
         let mut rows = before.to_vec();
         for (kind, row) in &self.changed {
             if matches!(kind.as_str(), "delete" | "update_preimage") {
-                // A row that was not there is told of by one too many that is.
+                // A change of a row that did not exist counts as one row too many.
                 match rows.iter().position(|known| known == row) {
                     Some(place) => drop(rows.remove(place)),
                     None => rows.push(*row),
@@ -152,7 +153,7 @@ impl Version {
     }
 }
 
-/// The UUID that twenty digits to the base of 85 are.
+/// Returns the UUID of twenty digits in base 85.
 fn uuid_of(digits: &str) -> Uuid {
     const DIGITS: &str = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
     let number = |part: &[u8]| {

@@ -1,11 +1,11 @@
-//! Simulations: the real code against models, with everything that may go wrong decided by a seed.
+//! Simulations: the real code against models, with every fault decided by a seed.
 //!
-//! `readers` makes tables with every kind of damage in their logs and reads them. `commits` lets
-//! writers, readers, and those who checkpoint, clean up and vacuum meet in one table, on a store
-//! that loses, delays and doubles requests, while they crash and come back.
+//! `readers` creates tables with every kind of damage in their logs and reads them. `commits` runs
+//! writers, readers, checkpoints, cleanups and vacuums concurrently on one table. Its store loses,
+//! delays and doubles requests, and its clients crash and come back.
 //!
-//! A failure prints its seed. `LAKEBED_SIM_SEED` runs that one alone, `LAKEBED_SIM_SEEDS` sets how
-//! many each test runs, for which an evening is not too long.
+//! A failure prints its seed. `LAKEBED_SIM_SEED` runs that seed alone. `LAKEBED_SIM_SEEDS` sets the
+//! number of seeds that each test runs; a run of a whole evening is not too long.
 
 mod actors;
 mod check;

@@ -1,11 +1,11 @@
-//! Whose changes a version is: of one who left his words in the commit, or of all whose rows are in
-//! its files.
+//! The changes of a version: one change if the commit has user metadata, otherwise all changes
+//! whose rows are in its files.
 
 use super::history::Version;
 use super::journal::Attempt;
 use super::work::Work;
 
-/// The changes that became this version; none if it cannot be told.
+/// Returns the changes of this version; none if they cannot be found out.
 pub(crate) fn members<'a>(version: &Version, attempts: &'a [Attempt]) -> Option<Vec<&'a Work>> {
     let mut works = attempts.iter().map(|attempt| &attempt.work);
     if let Some(id) = &version.id {

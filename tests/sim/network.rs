@@ -41,7 +41,7 @@ pub(crate) type ClientId = usize;
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     pub(crate) faults: Faults,
-    /// The probability that it is the same client's turn again.
+    /// The probability that the next request is from the same client again.
     pub(crate) stickiness: f64,
     /// Whether listings lag behind.
     pub(crate) has_stale_listings: bool,
@@ -66,7 +66,7 @@ struct State {
     clients: Vec<Client>,
     waiting: Vec<Waiting>,
     late: Vec<Late>,
-    /// Actors that are not at their end.
+    /// The number of actors that have not ended.
     running: usize,
     step: u64,
     clock_ms: i64,
@@ -192,8 +192,8 @@ impl Network {
         state.let_all_arrive();
     }
 
-    /// Lets days pass. Requests on their way are dropped: after such a time they would reach a
-    /// table that has cleaned up the versions they are about.
+    /// Lets days pass. No request stays on its way: after such a time it would reach a table that
+    /// has cleaned up the versions that the request is about.
     pub(crate) fn sleep_over(&self) {
         let mut state = self.state();
         state.let_all_arrive();
@@ -386,7 +386,7 @@ impl State {
         true
     }
 
-    /// Abandons a request. No client waits for its answer: it arrives now, later or never.
+    /// Abandons a request. No client waits for its answer: it arrives later or never.
     fn abandon(&mut self, client: ClientId, request: Request) {
         if request.changes_store() && self.random.random_bool(0.6) {
             self.send_late(client, request);

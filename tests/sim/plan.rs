@@ -1,5 +1,5 @@
-//! What a seed decides before the beginning: which table, who takes part on which day, what may go
-//! wrong.
+//! The plan of a simulation, which the seed decides before the beginning: the table, the actors of
+//! each day and the possible faults.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,22 @@ use super::network::Ways;
 use super::objects::Flaw;
 use super::work::Work;
 
-/// Everything that is decided before the beginning.
+/// The decisions before the beginning.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) shape: Shape,
     pub(crate) ways: Ways,
-    /// Whether there is a table at the beginning; else the first writer makes it.
+    /// Whether the table exists at the beginning. Otherwise the first writer creates it.
     pub(crate) is_founded: bool,
-    /// Objects on a page of a listing.
+    /// The number of objects on a page of a listing.
     pub(crate) page: usize,
-    /// Between days time passes, so that what is out of date may be cleaned up.
+    /// The days. Time passes between them, so that old files may be cleaned up.
     pub(crate) days: Vec<Day>,
     pub(crate) flaw: Option<Flaw>,
 }
 
-/// What kind of table it is.
+/// The kind of table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shape {
     pub(crate) is_partitioned: bool,
@@ -35,23 +35,24 @@ pub(crate) struct Shape {
     pub(crate) properties: HashMap<String, String>,
 }
 
-/// Who takes part on a day.
+/// The actors of a day.
 #[derive(Debug, Clone)]
 pub(crate) struct Day {
     pub(crate) writers: Vec<(String, Vec<Work>)>,
-    /// Several appends of one process at once, one crowd after the other.
+    /// The crowds of each process. A crowd is several appends of one process at once, and crowds
+    /// follow one another.
     pub(crate) crowds: Vec<(String, Vec<Crowd>)>,
-    /// How often each reader looks.
+    /// The number of reads of each reader.
     pub(crate) readers: Vec<usize>,
-    /// How often each keeper does something for the log.
+    /// The number of maintenance operations of each keeper.
     pub(crate) keepers: Vec<usize>,
 }
 
-/// Changes that one process makes at once.
+/// The changes that one process makes at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Crowd {
     pub(crate) works: Vec<Work>,
-    /// The last ones are given up when the others are done.
+    /// The number of last changes that are given up when the others are done.
     pub(crate) impatient: usize,
 }
 
@@ -64,7 +65,7 @@ impl Plan {
             stickiness: [0.0, 0.5, 0.9][random.random_range(0..3)],
             has_stale_listings: random.random_bool(0.15),
         };
-        // Who makes a table and cannot see it afterwards can tell nothing about it.
+        // A writer that creates a table and cannot see it afterwards can check nothing about it.
         let is_founded = ways.has_stale_listings || random.random_bool(0.5);
         let count = [1, 1, 1, 2, 3][random.random_range(0..5)];
         let days = (0..count).map(|day| Day::random(&mut random, day, count)).collect();
@@ -119,8 +120,8 @@ impl Day {
     }
 }
 
-/// Some write each for themselves, with a number for each change or without; some times two do the
-/// same work.
+/// Returns the writers of a day. Some write alone, with or without a number for each change.
+/// Sometimes two do the same work.
 fn writers(random: &mut SmallRng, day: i64, most: usize) -> Vec<(String, Vec<Work>)> {
     let mut writers = Vec::new();
     for writer in 1..=random.random_range(2..most as i64) {
@@ -130,7 +131,7 @@ fn writers(random: &mut SmallRng, day: i64, most: usize) -> Vec<(String, Vec<Wor
             .map(|number| {
                 let application = is_numbered.then(|| (format!("app{writer}"), number));
                 let work = Work::random(random, writer, number);
-                // What changes no row has no number: the same may be done again.
+                // A change that changes no row has no number, because it may be repeated.
                 Work { application: application.filter(|_| !work.deed.verb.is_layout()), ..work }
             })
             .collect();
@@ -143,7 +144,8 @@ fn writers(random: &mut SmallRng, day: i64, most: usize) -> Vec<(String, Vec<Wor
     writers
 }
 
-/// A process may append from several threads at once; some times there are two such processes.
+/// Returns the crowds of a day. A process may append from several threads at once, and sometimes
+/// there are two such processes.
 fn crowds(random: &mut SmallRng, day: i64) -> Vec<(String, Vec<Crowd>)> {
     let of = |writer: i64, random: &mut SmallRng| {
         let mut numbers = day * 20..;

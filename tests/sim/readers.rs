@@ -1,5 +1,5 @@
-//! Seeded histories of tables, with checkpoints, compactions, clean-ups and damage, against a model
-//! of who is in the table at each version.
+//! Seeded histories of tables with checkpoints, log compactions, cleanups and damage, compared with
+//! a model of the files at each version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,26 +14,26 @@ use serde_json::{Value, json};
 
 use super::seeds;
 
-/// A logical file: its path, and how many rows its deletion vector deletes (0 without one), which
-/// tells vectors apart here.
+/// A logical file: its path, and the number of rows that its deletion vector deletes (0 without
+/// one). This number tells deletion vectors apart here.
 type File = (String, i64);
 
-/// What the test knows of the table, without lakebed.
+/// The state of the table as the test computes it, without lakebed.
 #[derive(Default)]
 struct Model {
     /// The live files of each version.
     versions: Vec<BTreeSet<File>>,
     /// The actions of each version.
     actions: Vec<Vec<Value>>,
-    /// Sound checkpoints.
+    /// The versions of undamaged checkpoints.
     checkpoints: BTreeSet<u64>,
-    /// Commits that are no longer there.
+    /// The versions whose commits were deleted.
     deleted: BTreeSet<u64>,
 }
 
 impl Model {
-    /// A version can be rebuilt from the commits alone, or from a checkpoint and the commits above
-    /// it.
+    /// Returns whether a version can be rebuilt from the commits alone, or from a checkpoint and
+    /// the commits above it.
     fn can_rebuild(&self, version: u64) -> bool {
         let starts =
             self.checkpoints.iter().filter(|checkpoint| **checkpoint <= version).map(|checkpoint| checkpoint + 1).chain([0]);
@@ -52,7 +52,7 @@ fn file_action(kind: &str, (path, deleted): &File) -> Value {
     json!({ kind: action })
 }
 
-/// One random commit: files come, go, and get other deletion vectors.
+/// Returns one random commit: it adds files, removes files and replaces deletion vectors.
 fn random_commit(random: &mut SmallRng, live: &mut BTreeSet<File>, next_file: &mut u32) -> Vec<Value> {
     let mut actions = Vec::new();
     let mut touched = BTreeSet::new();
@@ -99,7 +99,7 @@ async fn files(snapshot: &Snapshot) -> lakebed::Result<BTreeSet<File>> {
     Ok(found)
 }
 
-/// The reconciled actions of versions `from..=to`, every remove kept.
+/// Returns the reconciled actions of versions `from..=to`, with every remove.
 fn compaction(model: &Model, from: u64, to: u64) -> Vec<Value> {
     let mut newest: BTreeMap<String, Value> = BTreeMap::new();
     for version in from..=to {
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// Removes commits below a checkpoint, as a clean-up does.
+    /// Deletes commits below a checkpoint, as a cleanup does.
     async fn clean_up(&mut self) {
         let Some(&checkpoint) = self.model.checkpoints.iter().choose(&mut self.random) else { return };
         for version in 0..checkpoint {
@@ -211,7 +211,8 @@ async fn run(seed: u64) {
             _ => world.commit().await,
         }
         if world.random.random_bool(0.3) && world.model.can_rebuild(world.latest()) {
-            // A reader that follows the table, sometimes with its files loaded, sometimes not.
+            // A reader that refreshes its snapshot, sometimes with loaded files and sometimes
+            // without.
             follower = follower.refresh().await.unwrap();
             assert_eq!(follower.version(), world.latest());
             if world.random.random_bool(0.5) {

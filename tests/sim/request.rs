@@ -1,4 +1,4 @@
-//! What a client asks of a store, what the store says to it, and how both read in a trace.
+//! The requests of a client to a store, the answers, and the text of both in a trace.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,21 +6,21 @@ use std::ops::Range;
 use bytes::Bytes;
 use object_store::{GetOptions, GetRange};
 
-/// One request, as a network would carry it. The order among requests is the one in which the
-/// scheduler sees those of one client.
+/// One request, as a network would carry it. The order among requests is the order in which the
+/// scheduler sees the requests of one client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Request {
-    /// Writes an object; one of a new name, if `only_new`.
+    /// Writes an object. With `only_new` the object must not exist.
     Put { path: String, only_new: bool, bytes: Bytes },
     /// Reads an object, or a part of it.
     Get { path: String, span: Span },
-    /// One page of the objects below a folder, of those that come after a name.
+    /// Lists one page of the objects below a folder whose names come after a name.
     List { folder: String, after: String },
     /// Deletes an object.
     Delete { path: String },
 }
 
-/// Which bytes are wanted.
+/// The bytes that a request reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Span {
     Head,
@@ -30,7 +30,7 @@ pub(crate) enum Span {
     Last(u64),
 }
 
-/// What a store says when all is well.
+/// The answer of a store to a successful request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Done,
@@ -47,7 +47,7 @@ pub(crate) struct About {
 }
 
 impl Request {
-    /// Whether the store is another one afterwards.
+    /// Returns whether the request can change the store.
     pub(crate) fn changes_store(&self) -> bool {
         matches!(self, Self::Put { .. } | Self::Delete { .. })
     }
@@ -71,7 +71,7 @@ impl Span {
         }
     }
 
-    /// These bytes of an object of this size; none if it has no such bytes.
+    /// Returns the range of these bytes in an object of this size; none if it has no such bytes.
     pub(crate) fn within(self, size: u64) -> Option<Range<u64>> {
         match self {
             Self::Head => Some(0..0),

@@ -1,15 +1,15 @@
 //! Running a simulation for many seeds.
 //!
-//! lakebed keeps what it read of data files for the whole process, so a run beside another one is
-//! not quite the run alone. So one simulation runs at a time in a process, and there is a process
-//! for each core.
+//! lakebed keeps parts of data files in caches of the process, so a simulation beside another one
+//! does not run exactly as it does alone. Therefore one simulation runs at a time in a process, and
+//! there is a process for each core.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Says to a process which seeds are its own: it takes those that leave this rest when divided by
-/// the number of processes.
+/// The variable that gives a process its seeds: those that leave this remainder when divided by the
+/// number of processes.
 const SHARE: &str = "LAKEBED_SIM_SHARE";
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -19,9 +19,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a simulation for each of so many seeds, or as the environment says, and fails with a seed
-/// that it finds fault with. What a run returns as an error is printed as it is. `test` is the name
-/// of the test that calls.
+/// Runs a simulation for `count` seeds, or for the seeds of the environment. Fails with a seed
+/// whose run returns an error, and prints the error. `test` is the name of the calling test.
 pub(crate) fn check_each(test: &str, count: u64, run: impl Fn(u64) -> Result<(), String>) {
     let count = number("LAKEBED_SIM_SEEDS").unwrap_or(count);
     let processes = std::thread::available_parallelism().map_or(1, usize::from);
@@ -44,7 +43,7 @@ fn check(seed: u64, run: &impl Fn(u64) -> Result<(), String>) {
     }
 }
 
-/// The same test in processes of its own.
+/// Runs the same test in processes of its own.
 fn check_in(processes: usize, test: &str) {
     let begin = |share: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -54,7 +53,7 @@ fn check_in(processes: usize, test: &str) {
     let children: Vec<Child> = (0..processes).map(begin).collect();
     for child in children {
         let output = child.wait_with_output().unwrap();
-        // Of a test that it does not know, a process says that all is well.
+        // A process reports success for a test that it does not have.
         let has_run = String::from_utf8_lossy(&output.stdout).contains("1 passed");
         assert!(output.status.success() && has_run, "{}", String::from_utf8_lossy(&output.stderr));
     }

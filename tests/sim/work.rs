@@ -1,5 +1,5 @@
-//! What writers do, and what it means: the rows that a table has afterwards, worked out from those
-//! before.
+//! The changes that writers make, and their meaning: the rows of the table after a change, computed
+//! from the rows before it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rand::rngs::SmallRng;
 
 use super::plan::Shape;
 
-/// A row. No two that are written are the same.
+/// A row. No two written rows are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row {
     pub(crate) writer: i64,
@@ -21,30 +21,32 @@ pub(crate) struct Row {
     pub(crate) part: char,
 }
 
-/// One change that somebody wants to make.
+/// One change of a writer.
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
-    /// Stands in the commit, so that it can be found there, unless it may share one.
+    /// The id of the change. The commit contains it, so that it can be found, unless the change may
+    /// share a commit.
     pub(crate) id: String,
     pub(crate) deed: Deed<Parts>,
-    /// An application, and its number of this change: however often it is tried, it is made once.
+    /// The transaction identifier of this change: an application and a number. With it the change
+    /// is made once, however often it is tried.
     pub(crate) application: Option<(String, i64)>,
-    /// Its commit has no words of its own, so that it may share a version.
+    /// Whether the change may share a version. Its commit has no user metadata then.
     pub(crate) may_share: bool,
-    /// If it changes rows where they are, whether that is done again when somebody else was faster.
+    /// Whether a change of rows in place is retried after a conflict with another writer.
     pub(crate) retries: bool,
 }
 
-/// A condition on rows.
+/// A predicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     Part(char),
     Writer(i64),
-    /// Those with an odd number: no statistics tell where they are.
+    /// The rows with an odd number. No statistics can prove where they are.
     Odd,
 }
 
-/// A row comes to this part.
+/// An assignment that moves a row to this part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MoveTo(char);
 
@@ -127,7 +129,7 @@ impl Work {
         if !verb.brings_rows() {
             rows.clear();
         }
-        // One that may be there already, of the work before.
+        // A row that the work before may already have written.
         if verb == Verb::Upsert {
             rows.push(Row { writer, number: (number - 1) * 10, part });
         }
@@ -140,14 +142,14 @@ impl Work {
         }
     }
 
-    /// An append that may share a version.
+    /// Returns an append that may share a version.
     pub(crate) fn sharing(random: &mut SmallRng, writer: i64, number: i64) -> Self {
         let part = PARTS[random.random_range(0..PARTS.len())];
         let rows = (0..random.random_range(1..4)).map(|row| Row { writer, number: number * 10 + row, part }).collect();
         Self { deed: Deed { verb: Verb::Append, rows }, may_share: true, ..Self::random(random, writer, number) }
     }
 
-    /// The one that makes a table.
+    /// Returns the change that creates a table.
     pub(crate) fn founding() -> Self {
         let rows = PARTS.map(|part| Row { writer: 0, number: 0, part }).to_vec();
         Self {
@@ -159,9 +161,9 @@ impl Work {
         }
     }
 
-    /// The rows of the table after this change.
+    /// Returns the rows of the table after this change.
     pub(crate) fn apply(&self, before: &[Row], shape: &Shape) -> Vec<Row> {
-        // The whole table is one partition.
+        // Without partition columns, the whole table is one partition.
         if self.deed.verb == Verb::ReplacePartitions && !shape.is_partitioned {
             let deed = Deed::<Parts> { verb: Verb::Overwrite, rows: self.deed.rows.clone() };
             return deed.apply(before);
@@ -173,17 +175,17 @@ impl Work {
         self.application.clone().map(|(id, version)| Application::new(id, version))
     }
 
-    /// Whether this change may be refused because another one added or removed a file with these
-    /// rows: if by the bounds of their columns the file may hold rows that make way.
+    /// Returns whether this change may be refused because another one added or removed a file with
+    /// these rows. It may be if the file can hold replaced rows by the bounds of its columns.
     pub(crate) fn minds(&self, file: &[Row], shape: &Shape) -> bool {
         let spans_part = |part: char| file.iter().any(|row| row.part <= part) && file.iter().any(|row| row.part >= part);
         let spans_writer = |own: i64| file.iter().any(|row| row.writer <= own) && file.iter().any(|row| row.writer >= own);
         let spans_number = |own: i64| file.iter().any(|row| row.number <= own) && file.iter().any(|row| row.number >= own);
         let rows = &self.deed.rows;
         match self.deed.verb {
-            // What others changed is left to them.
+            // These changes ignore the changes of others.
             Verb::Append | Verb::Compact | Verb::Cluster => false,
-            // Done again instead.
+            // These changes are retried instead.
             verb if verb.is_change() && self.retries => false,
             Verb::Delete(which) | Verb::Update(which, _) | Verb::ReplaceWhere(which) => match which {
                 Which::Part(part) => spans_part(part),
@@ -196,7 +198,7 @@ impl Work {
         }
     }
 
-    /// The change in lakebed's terms: the version, whether it is new, and the table then.
+    /// Makes the change with lakebed. Returns the version, whether it is new, and the table then.
     pub(crate) async fn run(&self, table: &Table, shape: &Shape) -> Result<(u64, bool, Option<Snapshot>)> {
         let options = WriteOptions {
             partition_by: shape.is_partitioned.then(|| vec!["part".to_owned()]),
@@ -210,7 +212,7 @@ impl Work {
     }
 }
 
-/// The rows of batches with all three columns, sorted.
+/// Returns the rows of batches with all three columns, sorted.
 pub(crate) fn rows_of(batches: &[RecordBatch]) -> Vec<Row> {
     let mut rows = Vec::new();
     for batch in batches {

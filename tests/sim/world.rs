@@ -1,4 +1,4 @@
-//! A simulation from its beginning to its judgement.
+//! A simulation from its beginning to its check.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::run::block_on;
 use super::seeds;
 use super::work::Work;
 
-/// Where the actors meet.
+/// The shared state of the actors.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) network: Arc<Network>,
@@ -28,11 +28,11 @@ pub(crate) struct World {
     pub(crate) shape: Shape,
     /// Whether listings lag behind.
     pub(crate) is_stale: bool,
-    /// Older versions may have been cleaned up.
+    /// The version below which versions may have been cleaned up.
     kept_from: AtomicU64,
 }
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) notes: Notes,
@@ -41,7 +41,7 @@ pub(crate) struct Outcome {
 }
 
 impl Plan {
-    /// Runs it.
+    /// Runs the simulation.
     pub(crate) fn simulate(&self) -> Outcome {
         let _alone = seeds::alone();
         let network = Arc::new(Network::new(self.seed, Objects::new(self.page, self.flaw)));
@@ -73,7 +73,7 @@ impl Plan {
             world.network.change(Ways::calm());
             act(world, vec![Box::pin(Actor::new(world, "auditor", 0).audit())]).await?;
             world.network.sleep_over();
-            // The last version of the day is that of the days in between.
+            // The last version of a day stays the latest until the next day.
             world.kept_from.store(world.network.with_objects(Objects::latest).unwrap_or(0), Ordering::Relaxed);
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Plan {
 }
 
 impl World {
-    /// Whether a version must be there to be read.
+    /// Returns whether a version must still be readable.
     pub(crate) fn must_keep(&self, version: u64) -> bool {
         version >= self.kept_from()
     }
@@ -112,7 +112,7 @@ impl Day {
     }
 }
 
-/// Lets actors act until all are at their ends.
+/// Runs actors until all have ended.
 async fn act(world: &Arc<World>, actors: Vec<Acting>) -> Result<(), String> {
     let (stuck, mut is_stuck) = oneshot::channel();
     world.network.begin(actors.len(), stuck);
