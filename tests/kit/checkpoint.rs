@@ -1,4 +1,4 @@
-//! Checkpoints made by hand, in each of their forms, from actions as JSON.
+//! Checkpoints in each of their forms, built by tests from actions as JSON.
 
 use std::sync::Arc;
 
@@ -9,23 +9,24 @@ use serde_json::{Value, json};
 
 use crate::table::{parquet_bytes, text as text_of};
 
-/// How a checkpoint is written.
+/// The form of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// One file, V1.
     Classic,
-    /// So many files, V1.
+    /// This number of files, V1.
     MultiPart(usize),
-    /// One file with a classic name, V2, and so many sidecars; without any, the file actions are in
-    /// the file.
+    /// One file with a classic name, V2, and this number of sidecars. Without sidecars, the file
+    /// actions are in the file.
     ClassicV2(usize),
-    /// A Parquet top with a unique name and so many sidecars.
+    /// A Parquet file with a unique name, and this number of sidecars.
     UuidParquet(usize),
-    /// A JSON top with a unique name and so many sidecars.
+    /// A JSON file with a unique name, and this number of sidecars.
     UuidJson(usize),
 }
 
-/// The files of a checkpoint, by names relative to the log, and how many rows a row group has.
+/// Returns the files of a checkpoint, by names relative to the log. `group_rows` is the number of
+/// rows in a row group.
 pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usize) -> Vec<(String, Vec<u8>)> {
     let typed = actions.iter().any(|action| action["add"].get("stats_parsed").is_some());
     let is_file = |action: &&Value| action.get("add").is_some() || action.get("remove").is_some();
@@ -71,7 +72,7 @@ fn multi_part(version: u64, parts: usize, (actions, typed): (&[Value], bool), gr
         .collect()
 }
 
-/// Neighbours go to different parts.
+/// Distributes actions over parts. Adjacent actions go to different parts.
 fn split(actions: &[Value], parts: usize) -> Vec<Vec<Value>> {
     (0..parts).map(|part| actions.iter().skip(part).step_by(parts).cloned().collect()).collect()
 }
@@ -120,7 +121,7 @@ fn vector() -> Field {
     )
 }
 
-/// With statistics of a column `id` as a struct, if any action has such.
+/// Returns the field of `add`. With `typed` it has statistics of a column `id` as a struct.
 fn add_column(typed: bool) -> Field {
     let fields = vec![
         text("path"),

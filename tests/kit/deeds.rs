@@ -15,10 +15,10 @@ use lakebed::{RecordBatchStream, Result, Snapshot, Table};
 
 use crate::lake::stream_of;
 
-/// The rows of a table, and what can be said about them in SQL and in Rust alike.
+/// The rows of a table, and the predicates and assignments over them, in SQL and in Rust alike.
 pub trait Model {
     type Row: Copy + Ord + Debug + Send + Sync;
-    /// A condition on rows.
+    /// A predicate.
     type Where: Copy + Debug + Send + Sync;
     /// An assignment to a column.
     type Set: Copy + Debug + Send + Sync;
@@ -29,14 +29,14 @@ pub trait Model {
     const CLUSTER_BY: &'static [&'static str];
 
     fn batch(rows: &[Self::Row]) -> RecordBatch;
-    /// Whether two rows have the same keys.
+    /// Returns whether two rows have the same keys.
     fn has_same_keys(one: &Self::Row, other: &Self::Row) -> bool;
-    /// Whether two rows are in the same partition. Without partitions all are.
+    /// Returns whether two rows are in the same partition. Without partitions all rows are.
     fn is_same_partition(one: &Self::Row, other: &Self::Row) -> bool;
     fn holds(condition: Self::Where, row: &Self::Row) -> bool;
     fn where_text(condition: Self::Where) -> String;
     fn assign(set: Self::Set, row: &mut Self::Row);
-    /// The column and its new value.
+    /// Returns the column and its new value.
     fn set_text(set: Self::Set) -> (&'static str, String);
 }
 
@@ -45,21 +45,21 @@ pub trait Model {
 pub enum Verb<W, S> {
     Append,
     Overwrite,
-    /// The rows of the condition make way for the new ones.
+    /// Replaces the rows that match the predicate by the new rows.
     ReplaceWhere(W),
-    /// The rows of the partitions make way into which new ones come.
+    /// Replaces the rows of the partitions that get new rows.
     ReplacePartitions,
     Delete(W),
     Update(W, S),
-    /// Rows with the keys of new ones become these, and the others are inserted.
+    /// Updates rows that have the keys of new rows, and inserts the other new rows.
     Upsert,
-    /// Small files are put together: no row changes.
+    /// Compacts small files. No row changes.
     Compact,
-    /// Rows are brought into another order: none changes.
+    /// Clusters rows. No row changes.
     Cluster,
 }
 
-/// A verb with the rows that it brings.
+/// A verb with the rows that it adds.
 #[derive(Debug, Clone)]
 pub struct Deed<M: Model> {
     pub verb: Verb<M::Where, M::Set>,
@@ -76,24 +76,24 @@ pub struct Done {
 }
 
 impl<W, S> Verb<W, S> {
-    /// Whether it changes rows where they are.
+    /// Returns whether the verb changes rows in place.
     pub fn is_change(&self) -> bool {
         matches!(self, Self::Delete(_) | Self::Update(..) | Self::Upsert)
     }
 
-    /// Whether it changes no row.
+    /// Returns whether the verb changes no row.
     pub fn is_layout(&self) -> bool {
         matches!(self, Self::Compact | Self::Cluster)
     }
 
-    /// Whether it brings rows.
+    /// Returns whether the verb adds rows.
     pub fn brings_rows(&self) -> bool {
         matches!(self, Self::Append | Self::Overwrite | Self::ReplaceWhere(_) | Self::ReplacePartitions | Self::Upsert)
     }
 }
 
 impl<M: Model> Deed<M> {
-    /// The rows of the table after the deed, sorted.
+    /// Returns the rows of the table after the deed, sorted.
     pub fn apply(&self, before: &[M::Row]) -> Vec<M::Row> {
         let stay = before.iter().filter(|row| !self.removes(row));
         let mut after: Vec<M::Row> = stay.copied().collect();
@@ -171,7 +171,7 @@ impl<M: Model> Deed<M> {
         }
     }
 
-    /// The rows that it brings.
+    /// Returns the rows that the deed adds.
     pub fn data(&self) -> RecordBatchStream {
         stream_of(M::batch(&self.rows))
     }

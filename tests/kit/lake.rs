@@ -26,22 +26,22 @@ use crate::table::text;
 /// Rows as `(id, v)`.
 pub type Rows = BTreeSet<(i64, i64)>;
 
-/// The version at which [`Lake::new`] leaves its table.
+/// The version of the table that [`Lake::new`] returns.
 pub const MADE: u64 = 1;
 
 const ROOT: &str = "t";
 
 /// A store, and a table in it.
 pub struct Lake {
-    /// Below the store that counts and fails.
+    /// The store below the one that counts requests and injects faults.
     memory: Arc<InMemory>,
     pub observed: Arc<ObservedStore>,
-    /// As the first process has it.
+    /// The handle of the first process.
     pub table: Table,
 }
 
 impl Lake {
-    /// Without a table.
+    /// Creates a store without a table.
     pub fn empty() -> Self {
         let memory = Arc::new(InMemory::new());
         let observed = ObservedStore::new(Arc::clone(&memory) as Arc<dyn ObjectStore>);
@@ -49,13 +49,13 @@ impl Lake {
         Self { memory, observed, table }
     }
 
-    /// A table of `id` and `v` with deletion vectors or without. The ids 1 to 10 are in one file,
-    /// 11 to 20 in another, `v` is 0.
+    /// Creates a table of `id` and `v` with deletion vectors or without. One file has the ids 1 to
+    /// 10 and another file 11 to 20. `v` is 0.
     pub async fn new(vectors: bool) -> Self {
         Self::with(&[("delta.enableDeletionVectors", vectors)], None).await
     }
 
-    /// The same with these properties, and partitioned by this column.
+    /// Creates the same table with these properties, partitioned by this column.
     pub async fn with(properties: &[(&str, bool)], partition_by: Option<&str>) -> Self {
         let lake = Self::empty();
         let properties: HashMap<String, String> =
@@ -72,28 +72,30 @@ impl Lake {
         lake
     }
 
-    /// The table as another process has it over the same counted store.
+    /// Returns the handle of another process over the same counted store.
     pub fn process(&self, process: u64) -> Table {
         table_over(Arc::clone(&self.observed) as Arc<dyn ObjectStore>, process)
     }
 
-    /// The same objects behind a store of its own: commits through one store would go together.
+    /// Returns the same objects behind a separate store. Commits through one store would share a
+    /// version.
     pub fn seen_elsewhere(&self) -> Arc<ObservedStore> {
         ObservedStore::new(Arc::clone(&self.memory) as Arc<dyn ObjectStore>)
     }
 
-    /// Writes a commit as another engine would, uncounted.
+    /// Writes a commit as another engine would, without counting requests.
     pub async fn put_commit(&self, version: u64, actions: &[Value]) {
         self.memory.put(&commit_path(version), text(actions).into()).await.unwrap();
     }
 
-    /// The actions of a version, whatever the store above says; none if the version is not there.
+    /// Returns the actions of a version without the counted store; none if the version does not
+    /// exist.
     pub async fn actions(&self, version: u64) -> Option<Vec<Action>> {
         let found = self.memory.get(&commit_path(version)).await.ok()?;
         Some(parse_commit(&found.bytes().await.unwrap(), "commit").unwrap())
     }
 
-    /// The rows as a process sees them that knows nothing yet.
+    /// Returns the rows that a process with empty caches reads.
     pub async fn rows(&self) -> Rows {
         let table = table_over(Arc::clone(&self.memory) as Arc<dyn ObjectStore>, 2);
         let batches: Vec<RecordBatch> =
@@ -104,8 +106,8 @@ impl Lake {
         distinct
     }
 
-    /// The newest version in the log, once it is clear that the folder has no file that no commit
-    /// names.
+    /// Returns the newest version in the log. Asserts first that commits name every file of
+    /// the folder.
     pub async fn check_files(&self) -> u64 {
         let objects: Vec<_> = self.memory.list(None).try_collect().await.unwrap();
         let paths: BTreeSet<String> = objects.iter().map(|object| object.location.to_string()).collect();
@@ -134,7 +136,7 @@ impl Lake {
         commits.len() as u64 - 1
     }
 
-    /// The requests since the last call.
+    /// Returns the requests since the last call.
     pub fn counts(&self) -> Counts {
         self.observed.take_counts()
     }
@@ -144,14 +146,14 @@ fn commit_path(version: u64) -> Path {
     Path::from(format!("{ROOT}/_delta_log/{}", commit_name(version)))
 }
 
-/// The name of a deletion vector's file.
+/// Returns the name of a deletion vector's file.
 fn file_of(vector: &DeletionVectorDescriptor) -> String {
     assert_eq!(vector.storage_type, DvStorage::UuidRelative);
     vector.path_or_inline_dv.clone()
 }
 
-/// A handle of the table for one simulated process. The process's number seeds its clock and its
-/// identifiers.
+/// Returns a handle of the table for one simulated process. The number of the process seeds its
+/// clock and its identifiers.
 pub fn table_over(store: Arc<dyn ObjectStore>, process: u64) -> Table {
     let env = Env::seeded(process);
     let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };
@@ -160,24 +162,24 @@ pub fn table_over(store: Arc<dyn ObjectStore>, process: u64) -> Table {
     Table::at("memory://kit").with_store(store).with_env(env).build().unwrap()
 }
 
-/// Rows as a batch of `id` and `v`.
+/// Returns rows as a batch of `id` and `v`.
 pub fn batch(rows: impl IntoIterator<Item = (i64, i64)>) -> RecordBatch {
     let (ids, values): (Vec<i64>, Vec<i64>) = rows.into_iter().unzip();
     let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
     RecordBatch::try_from_iter([("id", column(ids)), ("v", column(values))]).unwrap()
 }
 
-/// Rows as a stream of one batch.
+/// Returns rows as a stream of one batch.
 pub fn stream(rows: impl IntoIterator<Item = (i64, i64)>) -> RecordBatchStream {
     stream_of(batch(rows))
 }
 
-/// One batch as a stream.
+/// Returns one batch as a stream.
 pub fn stream_of(batch: RecordBatch) -> RecordBatchStream {
     RecordBatchStream::from_batches(batch.schema(), vec![batch])
 }
 
-/// The rows of batches with the columns `id` and `v`, in their order.
+/// Returns the rows of batches with the columns `id` and `v`, in their order.
 pub fn rows_of(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
     let mut rows = Vec::new();
     for batch in batches {

@@ -1,8 +1,8 @@
-//! What lakebed's tests share.
+//! The shared parts of lakebed's tests.
 //!
-//! [`Lake`] is a table in an in-memory store that several processes use. [`TableBuilder`] makes a
-//! table out of JSON. The [`ObservedStore`] under both counts the requests that are made, and fails
-//! where it is told to. [`deeds`] lists what can be done to a table, with its effect on rows.
+//! [`Lake`] is a table in an in-memory store that several processes use. [`TableBuilder`] builds a
+//! table from JSON. The [`ObservedStore`] under both counts requests and injects faults. [`deeds`]
+//! lists the operations on a table, with their effects on rows.
 
 mod checkpoint;
 pub mod deeds;

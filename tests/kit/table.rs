@@ -1,4 +1,4 @@
-//! Tables made by hand, in an in-memory store.
+//! Tables in an in-memory store, built by tests commit by commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,16 +19,17 @@ use url::Url;
 use crate::checkpoint::{self, Form};
 use crate::store::ObservedStore;
 
-/// A table that grows call by call. Version 0 sets protocol and metadata by itself, and so does
-/// every checkpoint.
+/// A table that grows with each call. Version 0 and every checkpoint set protocol and metadata by
+/// themselves.
 pub struct TableBuilder {
     observed: Arc<ObservedStore>,
     protocol: Value,
     metadata: Value,
     next_version: AtomicU64,
-    /// The clock and the identifiers of the table's handles. `None` stands for those of the machine.
+    /// The clock and the identifiers of the table's handles. `None` stands for those of the
+    /// machine.
     env: Option<Env>,
-    /// How many processes have got an environment.
+    /// The number of processes that have an environment.
     processes: AtomicU64,
 }
 
@@ -37,13 +38,13 @@ const ROOT: &str = "lake/t";
 const DAY_MS: i64 = 86_400_000;
 
 impl TableBuilder {
-    /// A table with the columns `id long` and `name string`, unpartitioned, that may have deletion
-    /// vectors.
+    /// Builds an unpartitioned table with the columns `id long` and `name string` that may have
+    /// deletion vectors.
     pub fn new() -> Self {
         Self::with(protocol(&["deletionVectors"], &["deletionVectors"]), metadata(&["id long", "name string"], &[], &[]))
     }
 
-    /// A table with this protocol and metadata.
+    /// Builds a table with this protocol and metadata.
     pub fn with(protocol: Value, metadata: Value) -> Self {
         Self {
             observed: ObservedStore::new(Arc::new(InMemory::new())),
@@ -66,44 +67,44 @@ impl TableBuilder {
         self
     }
 
-    /// The time this many days before the table's clock.
+    /// Returns the time this many days before the table's clock.
     pub fn days_ago(&self, days: i64) -> i64 {
         self.env.as_ref().map_or_else(|| Env::system().now_ms(), Env::now_ms) - days * DAY_MS
     }
 
-    /// The environment of one more simulated process.
+    /// Returns the environment of another simulated process.
     pub fn new_env(&self) -> Env {
         Env::seeded(self.processes.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The `protocol` action of version 0.
+    /// Returns the `protocol` action of version 0.
     pub fn protocol(&self) -> &Value {
         &self.protocol
     }
 
-    /// The `metaData` action of version 0.
+    /// Returns the `metaData` action of version 0.
     pub fn metadata(&self) -> &Value {
         &self.metadata
     }
 
-    /// The store that counts and fails.
+    /// Returns the store that counts requests and injects faults.
     pub fn observed(&self) -> &ObservedStore {
         &self.observed
     }
 
-    /// The table's root in it.
+    /// Returns the root of the table in the store.
     pub fn store(&self) -> Store {
         let url = Url::parse(&format!("memory://kit/{ROOT}")).unwrap();
         Store::from_object_store(Arc::clone(&self.observed) as Arc<dyn ObjectStore>, Path::from(ROOT), url)
     }
 
-    /// The table, without anything that an earlier one may have kept in memory.
+    /// Returns the table with empty caches.
     pub fn table(&self) -> Table {
         let table = Table::at("memory://kit").with_store(self.store());
         self.env.iter().fold(table, |table, env| table.with_env(env.clone())).build().unwrap()
     }
 
-    /// The same with this clock and these identifiers.
+    /// Returns the table with the clock and the identifiers of `env`.
     pub fn table_with(&self, env: Env) -> Table {
         Table::at("memory://kit").with_store(self.store()).with_env(env).build().unwrap()
     }
@@ -112,7 +113,7 @@ impl TableBuilder {
     pub async fn commit(&self, actions: &[Value]) {
         let version = self.next_version.fetch_add(1, Ordering::Relaxed);
         let head = [self.protocol.clone(), self.metadata.clone()];
-        // A commit has one action at least.
+        // A commit has at least one action.
         let info = [json!({"commitInfo": {}})];
         let lines = match actions {
             _ if version == 0 => text(&[&head, actions].concat()),
@@ -155,17 +156,17 @@ impl TableBuilder {
         self.observed.get(&path(name)).await.unwrap().bytes().await.unwrap().to_vec()
     }
 
-    /// Takes a file of the log away, if it is there.
+    /// Deletes a file of the log if it exists.
     pub async fn try_delete_log(&self, name: &str) {
         let _ = self.observed.delete(&path(&format!("_delta_log/{name}"))).await;
     }
 
-    /// Takes a file of the log away.
+    /// Deletes a file of the log.
     pub async fn delete_log(&self, name: &str) {
         self.observed.delete(&path(&format!("_delta_log/{name}"))).await.unwrap();
     }
 
-    /// Writes a data file and tells its size.
+    /// Writes a data file and returns its size.
     pub async fn put_data(&self, name: &str, batch: &RecordBatch) -> usize {
         let bytes = parquet_bytes(batch, usize::MAX);
         let size = bytes.len();
@@ -185,13 +186,13 @@ impl TableBuilder {
         }
     }
 
-    /// The names of all objects of the store, in order.
+    /// Returns the names of all objects of the store, in order.
     pub async fn all_objects(&self) -> Vec<String> {
         let all: Vec<_> = self.observed.list(None).try_collect().await.unwrap();
         sorted(all.iter().map(|object| object.location.as_ref()))
     }
 
-    /// The names of the table's objects below its root, without those of its log, in order.
+    /// Returns the names of the table's objects below its root, without those of its log, in order.
     pub async fn objects(&self) -> Vec<String> {
         let all = self.all_objects().await;
         let root = format!("{ROOT}/");
@@ -199,17 +200,17 @@ impl TableBuilder {
         own.filter(|name| !name.starts_with("_delta_log")).map(str::to_owned).collect()
     }
 
-    /// Whether the store has an object, wherever it lies.
+    /// Returns whether the store has an object at this path, inside or outside the table.
     pub async fn has_object(&self, name: &str) -> bool {
         self.observed.head(&Path::from(name)).await.is_ok()
     }
 
-    /// Writes an object of one byte, wherever it lies.
+    /// Writes an object of one byte, inside or outside the table.
     pub async fn put_object(&self, name: &str) {
         self.observed.put(&Path::from(name), "x".into()).await.unwrap();
     }
 
-    /// The `commitInfo` of a version that has nothing else.
+    /// Returns the `commitInfo` of a version that has no other action.
     pub async fn commit_info(&self, version: u64) -> Value {
         let bytes = self.read_log(&format!("{version:020}.json")).await;
         let lines: Vec<Value> = serde_json::Deserializer::from_slice(&bytes).into_iter().collect::<Result<_, _>>().unwrap();
@@ -228,29 +229,29 @@ fn path(name: &str) -> Path {
     Path::parse(format!("{ROOT}/{name}")).unwrap()
 }
 
-/// Names in order.
+/// Returns names in order.
 pub fn sorted(names: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
     let mut names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
     names.sort();
     names
 }
 
-/// The lines of a commit.
+/// Returns the lines of a commit.
 pub fn text(actions: &[Value]) -> Vec<u8> {
     actions.iter().map(|action| format!("{action}\n")).collect::<String>().into_bytes()
 }
 
-/// A file without statistics.
+/// Returns an `add` without statistics.
 pub fn add(path: &str) -> Value {
     json!({"add": {"path": path, "partitionValues": {}, "size": 100, "modificationTime": 1_700_000_000_000_i64, "dataChange": true}})
 }
 
-/// The removal of a file without deletion vector.
+/// Returns the `remove` of a file without deletion vector.
 pub fn remove(path: &str) -> Value {
     json!({"remove": {"path": path, "deletionTimestamp": 1_700_000_000_000_i64, "dataChange": true}})
 }
 
-/// The same action of a commit that changes no rows.
+/// Returns the same action for a commit that changes no rows.
 pub fn unchanged(mut action: Value) -> Value {
     for kind in ["add", "remove"] {
         if action.get(kind).is_some() {
@@ -260,13 +261,14 @@ pub fn unchanged(mut action: Value) -> Value {
     action
 }
 
-/// The protocol 3/7 with these features.
+/// Returns the protocol 3/7 with these features.
 pub fn protocol(reader_features: &[&str], writer_features: &[&str]) -> Value {
     let (reader, writer) = (reader_features, writer_features);
     json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": reader, "writerFeatures": writer}})
 }
 
-/// A metadata with columns of the form `name type`, such as `id long`; all are nullable.
+/// Returns a metadata with columns of the form `name type`, such as `id long`. All columns are
+/// nullable.
 pub fn metadata(columns: &[&str], partition_columns: &[&str], configuration: &[(&str, &str)]) -> Value {
     let field = |column: &&str| {
         let (name, of) = column.split_once(' ').unwrap();
@@ -285,12 +287,12 @@ pub fn metadata(columns: &[&str], partition_columns: &[&str], configuration: &[(
     }})
 }
 
-/// A Parquet file with this content.
+/// Returns a Parquet file with these columns.
 pub fn parquet_bytes(batch: &RecordBatch, group_rows: usize) -> Vec<u8> {
     parquet_bytes_with(batch, WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build())
 }
 
-/// The same with these properties.
+/// Returns a Parquet file with these writer properties.
 pub fn parquet_bytes_with(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();

@@ -1,4 +1,4 @@
-"""Copies of corpus tables that a test may break: what the edits of `test_damage.py` are made of."""
+"""Copies of corpus tables that a test may damage. The edits of `test_damage.py` use this module."""
 
 from __future__ import annotations
 

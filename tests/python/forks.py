@@ -27,7 +27,7 @@ def seeds(children: int, turns: int) -> Rows:
 
 
 def write(uri: str, options: dict[str, str], child: int, turns: int) -> Rows:
-    """The turns of one child, and what becomes of its rows by them."""
+    """The turns of one child, and their effect on its rows."""
     table = lb.Table(uri, storage_options=options)
     rows = {child * 1000 + turn: 0 for turn in range(turns)}
     for turn in range(turns):

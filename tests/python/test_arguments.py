@@ -1,4 +1,4 @@
-"""Arguments: unknown ones, values that make no sense, and what the signatures and docstrings promise of them."""
+"""Arguments: unknown names, invalid values, and the agreement of signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-# What can be called
+# The callables
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -152,7 +152,7 @@ def test_the_extension_refuses_options_that_nobody_takes(
     assert everything(tmp_path) == before
 
 
-# What is documented
+# The documentation
 
 
 REFERENCES = {
@@ -162,12 +162,12 @@ REFERENCES = {
     "delete": lb.Table.delete,
     "merge": lb.Table.merge,
 }
-#: How a docstring says that options are told elsewhere.
+#: The phrase with which a docstring refers to another one for its options.
 _ELSEWHERE = re.compile(r"(?:options are those of|are those of|as for|say how to reach the store, as for)\s+:\w+:`([\w.]+)`")
 
 
 def documented(function: Callable[..., Any]) -> str:
-    """A docstring, with those that it refers to for its options."""
+    """A docstring, with the docstrings to which it refers for its options."""
     said = inspect.getdoc(function) or ""
     return said + "".join(documented(REFERENCES[name]) for name in _ELSEWHERE.findall(said) if name in REFERENCES)
 
@@ -308,7 +308,7 @@ def cases(given: list[tuple[str, dict[str, list[Any]]]]) -> list[tuple[str, str,
 
 
 def call(table: lb.Table, method: str, name: str, value: Any) -> Any:
-    """The method with this argument, and others that make sense."""
+    """The method with this argument and with valid other arguments."""
     needed: dict[str, dict[str, Any]] = {
         "append": {"data": DATA},
         "overwrite": {"data": DATA, **({"schema_mode": "overwrite"} if name in ("properties", "partition_by") else {})},
@@ -338,7 +338,7 @@ def test_invalid_value_is_refused(method: str, name: str, value: Any, table: lb.
     assert everything(tmp_path) == before
 
 
-#: Values of which only the table can tell that they make no sense.
+#: Values that only the table can find invalid.
 TOLD_BY_THE_TABLE = {
     "nope": "{}: bloom_columns: there is no column nope",
     "targetFileSize": "{}: property delta.targetFileSize: ",
@@ -609,7 +609,7 @@ def test_the_smallest_files_hold_all_rows(tmp_path: Path) -> None:
     assert result.table.overwrite(numbers.slice(7), target_file_size=1024).table.count() == 49_993
 
 
-# Handles whose table is gone
+# Handles of a deleted table
 
 
 def operations() -> dict[str, Callable[[lb.Table], Any]]:
@@ -672,7 +672,7 @@ def test_table_replaced_in_log_is_same(table: lb.Table) -> None:
 
 # Pickles and copies
 
-#: Names that the service knows, by what they hold: see crates/lakebed-io/src/store/options.rs.
+#: The names that the service accepts, by their content: see crates/lakebed-io/src/store/options.rs.
 HARMLESS = {
     "aws_region": "eu", "AWS_DEFAULT_REGION": "eu", "aws_bucket": "lake", "aws_endpoint": "https://h", "aws_endpoint_url_s3": "https://h",
     "aws_virtual_hosted_style_request": "true", "aws_s3_express": "false", "aws_imdsv1_fallback": "true", "aws_unsigned_payload": "true",

@@ -1,4 +1,4 @@
-"""What deletes, updates and conditional overwrites promise: what they read and write, what they refuse, and that a refusal leaves no trace."""
+"""The rules of deletes, updates and conditional overwrites: files that they read and write, errors, and unchanged tables after errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def events(table: lb.Table, version: int) -> Rows:
 
 
 def refused(path: str, error: type[Exception], said: str, deed: Callable[[lb.Table], Any]) -> None:
-    """It is an error, after which the folder is what it was."""
+    """Checks that the call raises this error and leaves the folder unchanged."""
     before = log.everything(path)
     with pytest.raises(error, match=said):
         deed(lb.Table(path))

@@ -1,4 +1,4 @@
-"""Processes that are forked: what they write is their own, and what their parent opened stays the parent's."""
+"""Forked processes: their writes are their own, and the files that their parent opened stay the parent's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers hand over: every row of it comes into the table, or an error of ours tells which does not, and the table is what it was."""
+"""Input data: the table gets every row, or lakebed raises an error that names the bad row and leaves the table unchanged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def files(path: str) -> list[Path]:
 
 
 def refused(path: str, data: Any, match: str, kind: type[Exception] = lb.InvalidInputError, **options: Any) -> BaseException:
-    """Refused by a table that is not there yet and by one that is, which stay what they were; gives what the error says is its cause."""
+    """Checks that a new table and an existing table refuse the data and stay unchanged. Returns the cause of the error."""
     there = f"{path}-there"
     make = data if callable(data) else lambda: data
     with pytest.raises(kind, match=match):
@@ -65,7 +65,7 @@ def batches(*tables: Any) -> Callable[[], Iterator[Any]]:
 
 
 class Foreign:
-    """A stream of which nobody knows the maker, and whose batches may not be what it says."""
+    """A stream of an unknown class. Its batches may contradict its schema."""
 
     def __init__(self, schema: pa.Schema, *given: pa.RecordBatch) -> None:
         self._reader = pa.RecordBatchReader.from_batches(schema, iter(given))
@@ -290,7 +290,7 @@ def test_empty_slices_are_taken(path: str, column: Any) -> None:
 
 
 def lists_without_nulls() -> pa.Array:
-    """Rows [1, 2], null and [5, 6], whose elements are never null: below the null row nothing stands."""
+    """Rows [1, 2], null and [5, 6] whose elements are never null. The null row has no elements."""
     element = pa.field("i", pa.int64(), False)
     mask = pa.array([False, True, False])
     return pa.FixedSizeListArray.from_arrays(pa.array([1, 2, None, None, 5, 6]), type=pa.list_(element, 2), mask=mask)
@@ -694,7 +694,7 @@ class Boom(Exception):
 
 
 class Stop(BaseException):
-    """Like KeyboardInterrupt, but nobody else raises it."""
+    """An exception like KeyboardInterrupt that only this test raises."""
 
 
 def failing(raised: BaseException, after: int) -> Iterator[Any]:

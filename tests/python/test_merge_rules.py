@@ -1,4 +1,4 @@
-"""What a merge promises: which rows each clause is about, what `*` stands for, what it reads, what it refuses without a trace."""
+"""The rules of a merge: the rows of each clause, the meaning of `*`, the files that it reads, and errors that leave no trace."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def counts(result: lb.ChangeResult) -> tuple[int | None, ...]:
 
 
 def refused(path: str, error: type[Exception], said: str, deed: Callable[[], Any]) -> None:
-    """It is an error, after which the folder is what it was."""
+    """Checks that the call raises this error and leaves the folder unchanged."""
     before = log.everything(path)
     with pytest.raises(error, match=said):
         deed()
@@ -269,7 +269,7 @@ def test_a_table_is_merged_into_itself(path: str, vectors: bool) -> None:
     table = abc(path, **{VECTORS: vectors, FEED: True})
     result = table.merge(table, BY_ID).when_matched_update({"v": "concat(target.v, source.v)"}).execute()
     assert rows(result.table) == [(1, "aa"), (2, "bb"), (3, "cc")]
-    # The source is what it was when it was read.
+    # The source has the rows that it had when it was read.
     shifted = result.table.merge(table.scan(where="id > 1"), "target.id = source.id - 1")
     shifted = shifted.when_matched_update({"v": "source.v"}).when_not_matched_by_source_delete()
     assert rows(shifted.execute().table) == [(1, "b"), (2, "c")]

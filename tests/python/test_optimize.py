@@ -366,7 +366,7 @@ def test_conditions_that_are_none_are_refused(path: str, where: str, said: str) 
 
 
 def side_by_side(path: str, deed: Callable[[], Any], **options: Any) -> lb.OptimizeResult:
-    """Optimizes while another thread does something: whoever is first, no file is left that no version names."""
+    """Optimizes while another thread changes the table. Whichever commits first, a version names every file."""
     ready = threading.Barrier(2)
 
     def other() -> None:

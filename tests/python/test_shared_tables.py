@@ -1,4 +1,4 @@
-"""Tables that Delta Spark, deltalake and lakebed write to in turn: each keeps what the others promised, and all find the same rows."""
+"""Tables that Delta Spark, deltalake and lakebed write to in turn: each keeps the guarantees of the others, and all read the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An upsert takes over its source as a write does: what a column cannot hold is refused, unless digits may go."""
+"""An upsert converts its source like a write: it refuses a value that a column cannot hold, unless digits may be lost."""
 
 from __future__ import annotations
 

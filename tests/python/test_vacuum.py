@@ -1,4 +1,4 @@
-"""Vacuum from Python: what goes, what stays, and what others make of the table afterwards."""
+"""Vacuum from Python: the deleted files, the kept files, and the table in other engines afterwards."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def live(root: Path) -> set[str]:
 
 @pytest.fixture
 def lived(tmp_path: Path) -> Path:
-    """A table with rows deleted by vectors, changes recorded, partitions replaced, and a file that nobody ever named."""
+    """A table with rows deleted by vectors, changes recorded, partitions replaced, and a file that no commit ever named."""
     root = tmp_path / "t"
     properties = {"delta.enableDeletionVectors": True, "delta.enableChangeDataFeed": True}
     rows = pa.table({"id": range(20), "p": ["a", "b"] * 10})

@@ -1,4 +1,4 @@
-"""What a table asks of rows, and what is said when they do not meet it: schemas, constraints, defaults, generated and identity columns, modes."""
+"""The rules of a table for rows, and the errors for rows that break them: schemas, constraints, defaults, generated and identity columns, modes."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ def test_new_row_tracking_names_id_columns(path: str) -> None:
     kept = configuration(path)
     names = {kept[f"delta.rowTracking.materialized{what}ColumnName"] for what in ("RowId", "RowCommitVersion")}
     assert len(names) == 2
-    # They stay what they are: files that are written later may have them.
+    # These stay unchanged, because files that are written later may have them.
     lb.write(path, {"id": [3]}, mode="overwrite", schema_mode="overwrite")
     assert configuration(path) == kept
 
@@ -528,7 +528,7 @@ print(lb.write(sys.argv[1], reader, partition_by="p", properties=properties).met
 
 @pytest.mark.parametrize(("given", "least", "most"), [([], 600, 600), (["true"], 600, 600), (["false"], 1_800, 10_000)])
 def test_many_partitions_make_few_files(path: str, tmp_path: Path, given: list[str], least: int, most: int) -> None:
-    """Those that memory does not hold wait in a temporary file, unless the table does not want that."""
+    """Rows that do not fit in memory spill to a temporary file, unless the table disables this."""
     spill = tmp_path / "spill"
     spill.mkdir()
     done = written_with_little_memory(path, spill, *given)

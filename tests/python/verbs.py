@@ -86,7 +86,7 @@ def update(rows: Rows, holds: Holds, change: Callable[[Row], Row]) -> Effect:
 
 
 def merge(rows: Rows, source: Rows, meet: Callable[[Row, Row], bool], clauses: Iterable[Clause]) -> Effect | None:
-    """None if it is not clear what becomes of a row, because several source rows match it.
+    """The outcome of a merge. None if the outcome of a row is ambiguous, because several source rows match it.
 
     If a merge has only clauses for matches, source rows to which no clause applies do not count. How often a row is deleted does not matter.
     """

@@ -1,4 +1,4 @@
-"""The log of a table as it lies on a disk, read without lakebed: which files there are, which it names, what a commit did to them."""
+"""The log of a table on a disk, read without lakebed: the existing files, the named files, and the effect of a commit on them."""
 
 from __future__ import annotations
 

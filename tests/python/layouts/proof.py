@@ -1,4 +1,4 @@
-"""An OPTIMIZE, and the proof that it did what it says and changed no row, from the log and the files without lakebed."""
+"""An OPTIMIZE, and the check from log and files, without lakebed, that its metrics are right and that no row changed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _check_history(entry: lb.HistoryEntry, effect: log.Effect) -> None:
 
 
 def check_statistics(path: str | Path, add: dict[str, Any]) -> None:
-    """Those that the log tells of a file without a deletion vector are those of its rows."""
+    """Checks that the statistics in the log agree with the rows of a file without a deletion vector."""
     file = Path(path) / unquote(add["path"])
     data = pq.ParquetFile(file).read()
     stats = json.loads(add["stats"])

@@ -1,4 +1,4 @@
-"""Tables to be written anew, and what is known of their files."""
+"""Tables to be rewritten, and the known facts about their files."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def copied(twin: Twin, path: str) -> Twin:
 
 
 def check_by_spark(spark: Any, twin: Twin) -> None:
-    """Delta Spark finds in the table what the model has: rows, the ids of rows, changes."""
+    """Checks that Delta Spark and the model agree on rows, row ids and changes."""
     frame = spark.read.format("delta").load(twin.path)
     if twin.properties[TRACKING]:
         frame = frame.selectExpr("*", "_metadata.row_id", "_metadata.row_commit_version")
@@ -290,7 +290,7 @@ def check_by_spark(spark: Any, twin: Twin) -> None:
 
 
 def check_by_others(spark: Any, twin: Twin) -> None:
-    """Every reader finds what the model has, and lakebed in every version."""
+    """Checks that every reader agrees with the model, and lakebed in every version."""
     twin.check_past()
     check_by_spark(spark, twin)
     if not twin.is_foreign:  # Of times that Spark wrote deltalake reads only those of a few centuries.

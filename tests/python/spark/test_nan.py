@@ -202,7 +202,7 @@ def test_complete_float_bounds_skip_files(spark: Any, tmp_path: Path) -> None:
             if is_checkpoint:
                 table = lb.Table(path)
                 table.checkpoint()
-                # A clean-up takes the commits away, which tell who wrote.
+                # A cleanup deletes the commits, which name their writers.
                 for version in range(table.version):
                     (path / "_delta_log" / f"{version:020}.json").unlink()
             for column in COLUMNS:

@@ -118,7 +118,7 @@ def test_delta_spark_reads_widened_columns_after_them(spark: Any, path: str) -> 
 
 
 def history(path: str) -> tuple[Any, Any, Any]:
-    """What the newest commit says of itself: parameters, and metrics without those that depend on the writer of Parquet."""
+    """The `commitInfo` of the newest commit: parameters, and metrics without those that depend on the writer of Parquet."""
     info = json.loads((Path(path) / "_delta_log" / f"{lb.Table(path).version:020}.json").read_text().splitlines()[0])[
         "commitInfo"
     ]

@@ -1,4 +1,4 @@
-"""Which reader reads a table: what Spark's plan knows of it, and what must keep it from Spark's own Parquet reader."""
+"""The choice of the reader of a table: its mark in Spark's plan, and the tables that Spark's own Parquet reader must not read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def add_actions(table: str) -> list[dict[str, Any]]:
 
 
 def edit_adds(table: str, change: Any) -> None:
-    """Runs `change` on each add of the first commit; what it returns is the new one."""
+    """Runs `change` on each add of the first commit. The result replaces the add."""
     log = Path(table) / "_delta_log"
     for checksum in log.glob("*.crc"):
         checksum.unlink()

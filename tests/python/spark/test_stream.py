@@ -1,4 +1,4 @@
-"""Streams from and to lakebed's tables: what Delta Spark's source gives, ours gives; what a failure repeats is written once."""
+"""Streams from and to lakebed's tables. Delta Spark's source and ours return the same rows, and a repeated batch is written once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def changed_table(spark: Any, path: str, *, vectors: bool, feed: bool = False) -
 
 
 def streamed(spark: Any, source: str, path: str, checkpoint: Path, **options: str) -> tuple[list[Rows], str | None]:
-    """The batches of a stream up to now, each sorted, and what it failed with."""
+    """The batches of a stream up to now, each sorted, and its error."""
     batches: list[Rows] = []
 
     def keep(batch: Any, number: int) -> None:

@@ -29,7 +29,7 @@ _STORM_SECONDS, _CALM_SECONDS = (0.2, 1.0), (0.2, 1.0)
 Toxic = tuple[str, str, dict[str, int]]
 
 
-#: What a storm is made of. Times are in milliseconds.
+#: The parts of a storm. Times are in milliseconds.
 DISTURBANCES: dict[str, Callable[[random.Random], Toxic]] = {
     "request cut": lambda dice: ("limit_data", "upstream", {"bytes": dice.randrange(4_000)}),
     "request reset": lambda dice: ("reset_peer", "upstream", {"timeout": dice.randrange(50)}),

@@ -1,6 +1,6 @@
 """A log through Delta Spark's own classes: its state reconstruction, its verification of checksums, its choice of files.
 
-Whatever Spark knows of a table is forgotten before each question, so that the files of the log are all that it can answer from.
+Spark's caches of a table are cleared before each call, so Spark can answer from the files of the log only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-#: Tombstones of a checkpoint have neither, whoever writes it.
+#: No writer keeps these two for the tombstones of a checkpoint.
 _NOT_IN_TOMBSTONES = ("stats", "tags")
 
 #: Lists without order, and by which field they are sorted here.
@@ -65,7 +65,7 @@ class DeltaLog:
         assert snapshot.validateChecksum(getattr(snapshot, "validateChecksum$default$1")())
 
     def computed_checksum(self, version: int) -> dict[str, Any]:
-        """The checksum that Delta Spark makes of the whole state of a version, which must have none itself."""
+        """The checksum that Delta Spark computes from the whole state of a version. The version must have no checksum file."""
         snapshot = self.snapshot(version)
         assert not snapshot.checksumOpt().isDefined(), f"version {version} has a checksum"
         snapshot.computedState()
@@ -73,12 +73,12 @@ class DeltaLog:
         return dict(_sorted(json.loads(utils.__getattr__("MODULE$").mapper().writeValueAsString(snapshot.computeChecksum()))))
 
     def files_read(self, where: str) -> set[str]:
-        """The names of the files that a query with this condition opens."""
+        """The names of the files that a query with this predicate opens."""
         frame = self.spark.read.format("delta").load(self.path).where(where)
         return {name.rsplit("/", 1)[-1] for name in frame.inputFiles()}
 
     def last_checkpoint(self) -> int | None:
-        """The version in `_last_checkpoint`, if Delta Spark finds the hint sound."""
+        """The version in `_last_checkpoint`, if Delta Spark finds the hint valid."""
         found = self.open().readLastCheckpointFile()
         return int(found.get().version()) if found.isDefined() else None
 
@@ -88,7 +88,7 @@ class DeltaLog:
         return dict(info)
 
     def versions(self) -> list[int]:
-        """Those whose commits the log has."""
+        """The versions whose commits are in the log."""
         return sorted(int(file.stem) for file in self.folder.glob("0*.json") if file.stem.isdigit())
 
     def versions_by_lakebed(self) -> list[int]:
@@ -119,12 +119,12 @@ class DeltaLog:
 
     def _delete(self, name: str) -> None:
         (self.folder / name).unlink()
-        # What Hadoop keeps beside the files that it wrote.
+        # The files that Hadoop writes beside its own.
         (self.folder / f".{name}.crc").unlink(missing_ok=True)
 
 
 def _without_empty(statistics: Any) -> Any:
-    """An empty struct among statistics says what none says."""
+    """An empty struct among statistics means the same as no struct."""
     if not isinstance(statistics, dict):
         return statistics
     found = {key: _without_empty(value) for key, value in statistics.items()}
@@ -132,7 +132,7 @@ def _without_empty(statistics: Any) -> Any:
 
 
 def _sorted(value: Any) -> Any:
-    """With lists that have no order in one that is always the same."""
+    """The action with its unordered lists sorted."""
     if isinstance(value, list):
         return [_sorted(one) for one in value]
     if not isinstance(value, dict):
