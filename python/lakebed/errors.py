@@ -1,7 +1,8 @@
 """The exceptions of lakebed.
 
-Every error is a :class:`LakebedError`, and also the standard kind where Python has the word, so that ``except FileNotFoundError``
-works for somebody who has never heard of lakebed. Messages say what went wrong, where, and what to do; they never hold secrets.
+Every error is a :class:`LakebedError`. If Python has a standard exception for the case, the error is an instance of it, too, so
+``except FileNotFoundError`` works without lakebed's names. Messages say what failed, where, and what to do. They never contain
+secrets.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ __all__ = [
 
 
 class LakebedError(Exception):
-    """What all errors of lakebed are."""
+    """The base class of all errors of lakebed."""
 
 
 class TableNotFoundError(LakebedError, FileNotFoundError):
-    """There is no Delta table at this place."""
+    """There is no Delta table at this location."""
 
 
 class TableExistsError(LakebedError, FileExistsError):
-    """There is a Delta table at a place where none may be."""
+    """A Delta table exists at a location that must have none."""
 
 
 class VersionNotFoundError(LakebedError, LookupError):
-    """The version or timestamp lies outside what the log can still reconstruct."""
+    """The log cannot reconstruct this version, or a version of this timestamp."""
 
 
 class UnsupportedFeatureError(LakebedError, NotImplementedError):
     """The table needs features that lakebed does not have."""
 
-    #: The features, by the names that the protocol gives them.
+    #: The names of the features in the protocol.
     features: list[str]
 
     def __init__(self, message: str, *, features: list[str] | None = None) -> None:
@@ -52,9 +53,9 @@ class UnsupportedFeatureError(LakebedError, NotImplementedError):
 
 
 class CorruptTableError(LakebedError, ValueError):
-    """A file of the table is not what the protocol asks for."""
+    """A file of the table violates the protocol."""
 
-    #: The file at fault, as far as it is known.
+    #: The damaged file, if it is known.
     path: str
 
     def __init__(self, message: str, *, path: str = "") -> None:
@@ -63,7 +64,7 @@ class CorruptTableError(LakebedError, ValueError):
 
 
 class SchemaMismatchError(LakebedError, ValueError):
-    """Data and schema do not fit."""
+    """The data does not fit the schema."""
 
 
 class ConstraintViolationError(LakebedError, ValueError):
@@ -71,14 +72,14 @@ class ConstraintViolationError(LakebedError, ValueError):
 
 
 class CommitConflictError(LakebedError):
-    """Another writer's commit came first, and this one does not agree with it."""
+    """Another writer's commit came first, and this commit conflicts with it."""
 
-    #: In what they do not agree: ``ProtocolChanged``, ``MetadataChanged``, ``ConcurrentAppend``, ``ConcurrentDeleteRead``,
+    #: The kind of the conflict: ``ProtocolChanged``, ``MetadataChanged``, ``ConcurrentAppend``, ``ConcurrentDeleteRead``,
     #: ``ConcurrentDeleteDelete``, ``ConcurrentTransaction`` or ``ConcurrentWrite``.
     kind: str
-    #: The version that came first.
+    #: The version of the other writer's commit.
     winner_version: int
-    #: Whether the same operation, begun again on the newest version, may succeed.
+    #: Whether a retry of the operation on the newest version may succeed.
     retryable: bool
 
     def __init__(self, message: str, *, kind: str = "", winner_version: int = -1, retryable: bool = False) -> None:
@@ -89,9 +90,9 @@ class CommitConflictError(LakebedError):
 
 
 class CommitUnknownError(LakebedError):
-    """Nobody could say whether the commit was written: neither the store's answer to it nor the log itself could be had.
+    """It is unknown whether the commit was written: the store's answer was lost, and the log could not be read.
 
-    Look for ``txn_id`` among the ``commitInfo`` of the newest versions before doing it again.
+    Look for ``txn_id`` in the ``commitInfo`` of the newest versions before you retry.
     """
 
     #: The ``txnId`` of the commit.
@@ -103,13 +104,13 @@ class CommitUnknownError(LakebedError):
 
 
 class PredicateError(LakebedError, ValueError):
-    """A filter cannot be understood: its syntax, a column, a type."""
+    """A predicate is invalid: its syntax, a column or a type."""
 
 
 class StoreError(LakebedError, OSError):
-    """A store refused, failed or could not be reached."""
+    """A store refused a request, failed, or could not be reached."""
 
-    #: The object or prefix that was asked for.
+    #: The object or prefix of the request.
     object: str
     #: Whether the same call may succeed later.
     retryable: bool
@@ -121,8 +122,8 @@ class StoreError(LakebedError, OSError):
 
 
 class ResourceExhaustedError(LakebedError, MemoryError):
-    """The memory budget does not suffice."""
+    """The memory budget is too small for the operation."""
 
 
 class InvalidInputError(LakebedError, ValueError):
-    """An argument that makes no sense."""
+    """An argument is invalid."""

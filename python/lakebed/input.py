@@ -178,7 +178,7 @@ def _is_reader(data: Any) -> bool:
 
 
 def _is_of(data: Any, package: str, name: str) -> bool:
-    """Whether it is of this class, or of one made from it; without importing the package."""
+    """Whether the value is an instance of this class or of a subclass. The package is not imported."""
     kinds = (kind for kind in type(data).__mro__ if kind.__name__ == name)
     return any(kind.__module__.partition(".")[0].lstrip("_") == package for kind in kinds)
 

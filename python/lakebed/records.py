@@ -57,7 +57,7 @@ def _check_names(names: Mapping[Any, Any], what: str) -> None:
 
 
 def _column(name: str, values: Any, what: str) -> Any:
-    """Values as an Arrow array; ``what`` is how one of them is called in messages."""
+    """Values as an Arrow array; ``what`` is the word for one value in messages."""
     import pyarrow as pa
 
     if is_pandas(values, "Series", "Index", "ExtensionArray"):

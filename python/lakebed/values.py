@@ -237,7 +237,7 @@ def _exact_struct(name: str, given: Sequence[Any], data_type: pa.StructType) -> 
 
 
 def _refuse_mixed(name: str, given: Sequence[Any]) -> None:
-    """Of dates beside times, of times with and without a zone, and of texts beside bytes pyarrow makes one kind, without a word."""
+    """Refuses mixes that pyarrow would silently convert to one type: dates and times, times with and without zone, text and bytes."""
     found = {_kind(value): value for value in reversed(given)}
     if len(found) > 1:
         (one, first), (other, second) = sorted(found.items())[:2]
@@ -280,7 +280,7 @@ def _has_nanoseconds(value: Any) -> bool:
 
 
 def _unknown(dtype: Any) -> str:
-    """The type of polars that no table has, be it this one or one inside of it, or nothing."""
+    """The Polars type that no table can have, either this one or one nested in it. None if there is none."""
     inner = [getattr(dtype, "inner", None), *(field.dtype for field in getattr(dtype, "fields", ()))]
     return (
         str(dtype)

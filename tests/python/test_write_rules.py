@@ -1,4 +1,4 @@
-"""The rules of a table for rows, and the errors for rows that break them: schemas, constraints, defaults, generated and identity columns, modes."""
+"""The rules of a table for rows, and their errors: schemas, constraints, defaults, generated and identity columns, modes."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class Twin:
         self.is_foreign = True
 
     def _is_nothing(self, result: lb.ChangeResult | None, effect: Effect, before: Before) -> bool:
-        """Whether there was nothing to do; then nothing was."""
+        """Whether the statement had nothing to do. Checks that it then did nothing."""
         if not effect.is_empty:
             assert result is None or result.committed
             return False
@@ -281,7 +281,7 @@ class Twin:
         return sum(1 for rows, hit in hits if (hit == len(rows) if self.notes_vectors else hit))
 
     def _check_metrics(self, result: lb.ChangeResult, before: Before, matched: Rows) -> None:
-        """What leaves: whole files, and rows of others."""
+        """Checks the metrics of removed files, and of deleted rows in other files."""
         metrics, hits = result.metrics, _hits(before, matched)
         assert metrics.copied_rows == self._copied(before, matched)
         assert metrics.removed_files == self._removed(before, matched)

@@ -1,4 +1,4 @@
-"""The choice of the reader of a table: its mark in Spark's plan, and the tables that Spark's own Parquet reader must not read."""
+"""The choice of the reader of a table: Spark's plan of it, and the cases that Spark's own Parquet reader must not read."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class DeltaLog:
         self._delete("_last_checkpoint")
 
     def forget_commits_before(self, version: int) -> None:
-        """What a checkpoint of that version makes superfluous; what else the log has of older versions goes too."""
+        """Deletes the commits that a checkpoint of that version replaces, and all other log files of older versions."""
         for file in self.folder.glob("0*"):
             if int(file.name[:20]) < version:
                 self._delete(file.name)
