@@ -280,7 +280,7 @@ def _has_nanoseconds(value: Any) -> bool:
 
 
 def _unknown(dtype: Any) -> str:
-    """The Polars type that no table can have, either this one or one nested in it. None if there is none."""
+    """The Polars type that no table can have, either this one or one nested in it. An empty string if there is none."""
     inner = [getattr(dtype, "inner", None), *(field.dtype for field in getattr(dtype, "fields", ()))]
     return (
         str(dtype)

@@ -1,4 +1,4 @@
-//! Changes of rows from end to end: races with other changes, and what is asked of the store.
+//! Changes of rows from end to end: races with other changes, and requests to the store.
 
 mod budgets;
 mod races;

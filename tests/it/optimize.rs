@@ -1,5 +1,4 @@
-//! Writing files anew: what it asks of the store, what is left alone, and what the log says
-//! afterwards.
+//! Rewrites of files by optimize: requests to the store, files that stay, and the log afterwards.
 
 use std::sync::Arc;
 
@@ -195,7 +194,7 @@ async fn optimize_clusters_clustered_table_incrementally() {
     let removed = |outcome: lakebed::optimize::OptimizeOutcome| outcome.metrics.removed_files;
     assert_eq!(removed(optimize(false).await.unwrap()), 2);
     assert_eq!(removed(optimize(false).await.unwrap()), 0);
-    // What comes is smaller than what is clustered already, which stays.
+    // The new files are smaller than the clustered files, which stay.
     lake.table.write(stream([(30, 0)])).run().await.unwrap();
     let clustered = lake.table.optimize().plan().await.unwrap();
     assert_eq!(clustered[0].paths.len(), 1);

@@ -1,5 +1,4 @@
-//! Transactions from end to end: races, answers that are lost, what is refused, and what is asked
-//! of the store.
+//! Transactions from end to end: races, lost answers, errors, and requests to the store.
 
 mod budgets;
 mod faults;

@@ -1,4 +1,4 @@
-//! What a vacuum takes away, and what it leaves.
+//! The files that a vacuum deletes, and the files that it keeps.
 
 mod kit;
 mod lite;
@@ -35,7 +35,7 @@ async fn vacuum_deletes_only_unneeded_files() {
     assert_eq!(outcome.paths, sorted(garbage.iter().chain(&["old.parquet"])));
     assert_eq!(builder.objects().await, sorted(kept.iter().chain(&hidden).chain(&["young.parquet"])));
     assert_eq!((outcome.metrics.deleted_files, outcome.metrics.deleted_bytes, outcome.metrics.young_files), (7, 7, 0));
-    // Again there is nothing to do, and nothing is told.
+    // A second vacuum has nothing to do and writes no commit.
     let version = outcome.version;
     let outcome = vacuum(&builder, VacuumOptions::default()).await.unwrap();
     assert_eq!((outcome.version, outcome.metrics.found_files), (version, 0));
@@ -259,10 +259,10 @@ async fn vacuum_lists_folders_once_deletes_together() {
     assert_eq!(outcome.metrics.deleted_files, 3000);
     let counts = observed.take_counts();
     assert_eq!((counts.deletes, observed.take_deletions()), (3000, 3));
-    // The root and its twenty folders; for news at first, twice before anything goes, and of the
-    // whole log at last.
+    // The vacuum lists the root and its twenty folders. It lists the log for new commits once at
+    // first and twice before the deletions, and the whole log once at the end.
     assert_eq!((counts.lists, outcome.metrics.listed_folders), (21 + 4, 21));
-    // Whether the last vacuum left a note, and the one of this.
+    // One get reads the note of the last vacuum, and one put writes a new note.
     assert_eq!((counts.gets, counts.puts), (1, 1));
 }
 
@@ -292,7 +292,7 @@ async fn an_inventory_takes_the_place_of_listing() {
     let outcome = table.vacuum().inventory(inventory(inventory_of(&rows))).run().await.unwrap();
     assert_eq!((outcome.metrics.deleted_files, outcome.metrics.young_files), (4, 1));
     assert_eq!(builder.objects().await, ["live.parquet", "unlisted.parquet", "young.parquet"]);
-    // It need not show everything, so nobody knows whether all is done.
+    // An inventory may be incomplete, so it is unknown whether all files were covered.
     assert!(!builder.has_object("lake/t/_delta_log/_last_vacuum_info").await);
     let lacking = inventory_of(&rows).project(&[0, 1, 2]).unwrap();
     let error = table.vacuum().inventory(inventory(lacking)).run().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What a stream asks of the store.
+//! The requests of a stream to the store.
 
 use lakebed_tests::Counts;
 

@@ -162,7 +162,7 @@ async fn changes_across_repartitioning_are_refused() {
     builder.commit(&[info(2000), metadata(&columns, &["fruit"], &[FEED]), undo(&one)]).await;
     let expected = ["versions 1 to 2", "version 1", "the partition columns are others", "separately"];
     check_error(changes(&builder, 1, 2).await, &expected);
-    // Version 2 removes what was written with the columns before it.
+    // Version 2 removes a file that was written with the earlier columns.
     check_error(changes(&builder, 2, 2).await, &["versions 2 to 2", "version 1", "the partition columns are others"]);
     assert_eq!(changes(&builder, 1, 1).await.unwrap(), ["a/1/insert/1/1970-01-01T00:00:01Z"]);
 }

@@ -26,7 +26,8 @@ pub(super) async fn fruits(properties: &[(&str, &str)]) -> TableBuilder {
     builder
 }
 
-/// The same with a file in each of so many more versions, whose row is `VERSION/x`.
+/// Builds the table of [`fruits`] with one more file in each of this many versions. The row of a
+/// file is `VERSION/x`.
 pub(super) async fn numbered(versions: u64) -> TableBuilder {
     let builder = fruits(&[]).await;
     for version in 1..=versions {
@@ -36,8 +37,8 @@ pub(super) async fn numbered(versions: u64) -> TableBuilder {
     builder
 }
 
-/// Writes a file of rows such as `jack/apple`, and tells its `add`; a third part is what a row says
-/// of its change.
+/// Writes a file of rows such as `jack/apple`, and returns its `add`. A third part of a row is its
+/// `_change_type`.
 pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> Value {
     let names = ["name", "fruit", "_change_type"];
     let parts: Vec<Vec<&str>> = rows.iter().map(|row| row.split('/').collect()).collect();
@@ -48,12 +49,12 @@ pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> V
     add(path, size)
 }
 
-/// A file of this size, which was written when the length of its path says.
+/// Returns the `add` of a file of this size. The length of its path is its modification time.
 pub(super) fn add(path: &str, size: usize) -> Value {
     json!({"add": {"path": path, "partitionValues": {}, "size": size, "modificationTime": path.len(), "dataChange": true}})
 }
 
-/// The removal of what an `add` added.
+/// Returns the `remove` of the file of an `add`.
 pub(super) fn undo(add: &Value) -> Value {
     let add = &add["add"];
     let mut remove = json!({"path": add["path"], "deletionTimestamp": 1, "dataChange": true, "extendedFileMetadata": true,

@@ -140,14 +140,14 @@ async fn schema_log_leads_stream_over_each_change() {
     assert_eq!(names(&stream), ["name", "fruit"]);
     let (rows, end) = step(&builder, &stream, None).await.unwrap();
     assert_eq!((rows.concat(), end.version, end.position), ("a/1".to_owned(), 2, Position::SchemaChange));
-    // The engine asks for the next offset before it commits this one.
+    // The engine requests the next offset before it commits this one.
     let (rows, held) = step(&builder, &stream, Some(&end)).await.unwrap();
     assert_eq!((rows.len(), held.position), (0, Position::AfterSchemaChange));
     assert!(held.to_string().contains("\"sourceVersion\":3") && held.to_string().contains("\"index\":-19"));
     assert_eq!(stream.latest_offset(Some(&held), &files(9)).await.unwrap(), Some(held.clone()));
     check_error(stream.commit(&end).await, &["changed at version 2", "start the query again"]);
 
-    // A renamed column asks for permission.
+    // A renamed column needs the user's permission.
     let blocked = follow(&builder, &[start, location]).await;
     check_error(blocked.map(drop), &["column fruit renamed to food", "allowSourceColumnRename=2"]);
     let rename = ("allowSourceColumnRename", "2");

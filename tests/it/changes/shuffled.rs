@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::kit::{FEED, batch, file, follow, fruits, undo, without};
 use lakebed_tests::table::unchanged;
 
-/// A table under way, and what a stream of it must have given.
+/// A table that changes, and the rows that a stream of it must have returned.
 struct Model {
     builder: TableBuilder,
     random: SmallRng,
     /// The files of the table, with their rows and which of these are deleted.
     live: Vec<(Value, Vec<String>, Vec<u64>)>,
-    /// Rows that were added, in order.
+    /// The rows that were added, in order.
     added: Vec<String>,
     names: u32,
 }

@@ -54,7 +54,7 @@ async fn start_at_latest_gives_only_new_rows() {
     check_at(&start, 5, Position::Base, false);
     let more = file(&builder, "f5", &["5/x"]).await;
     builder.commit(&[more]).await;
-    // The first batch pins where that was: whoever starts again begins there, too.
+    // The first batch pins the start offset: a restarted stream begins at the same offset.
     let pinned = follow.latest_offset(Some(&start), &follow.limits()).await.unwrap();
     assert_eq!(pinned.as_ref(), Some(&start));
     assert_eq!(drain(&builder, &follow, pinned, &follow.limits()).await.unwrap().0.concat(), ["5/x"]);

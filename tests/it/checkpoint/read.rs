@@ -183,8 +183,8 @@ async fn listing_takes_one_request_without_sidecars() {
 
 #[tokio::test]
 async fn json_statistics_alone_skip_files() {
-    // Files with ids from 0, 10 and so on to 9 more; of three of them the struct says nothing, of
-    // the last one nobody does.
+    // Each file has ids from 0, 10 and so on to 9 more. Three of them have no statistics in the
+    // struct, and the last one has none at all.
     let actions: Vec<Value> = (0..8_i64)
         .map(|file| {
             let (least, most) = (file * 10, file * 10 + 9);

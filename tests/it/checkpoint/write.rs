@@ -1,4 +1,4 @@
-//! Checkpoints that lakebed writes: what they hold, and what stands in `_last_checkpoint`.
+//! Checkpoints that lakebed writes: their content, and the content of `_last_checkpoint`.
 
 use std::collections::BTreeMap;
 
@@ -188,7 +188,7 @@ async fn checkpoint_drops_transactions_only_when_expired() {
     assert_eq!(actions(&builder).await, lines(expected));
 }
 
-/// A table of this schema whose one file has these statistics and partition values.
+/// Returns a table of this schema with one file, which has these statistics and partition values.
 async fn with_statistics(properties: &[(&str, &str)], stats: &Value, partition: &Value) -> TableBuilder {
     let columns = ["id long", "at timestamp", "price decimal(20,3)", "ratio double", "name string", "flag boolean", "day date"];
     let features = ["deletionVectors"];
@@ -290,7 +290,8 @@ async fn a_hint_only_moves_forward() {
     assert_eq!(hint.version, 2);
 }
 
-/// What comes of a checkpoint when the request that reads a file of it again, after so many others for such names, meets a fault.
+/// Checks the error of a checkpoint if a request that reads its file back meets a fault. `spared`
+/// requests for such names succeed before.
 async fn check_read_back(builder: TableBuilder, (file, spared): (&str, usize), fault: Fault, may_pass: bool) {
     builder.commit(&[add("a")]).await;
     let snapshot = snapshot(&builder).await;

@@ -1,4 +1,4 @@
-//! What changes of rows ask of the store, on a table that is open.
+//! The requests of changes of rows to the store, on an open table.
 
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed_tests::Lake;
@@ -47,9 +47,9 @@ async fn a_delete_by_partition_reads_no_file() {
 async fn delete_of_rows_reads_only_candidate_files() {
     check_delete(&[VECTORS], "id = 3", 1, (1, 3, 0)).await;
     check_delete(&[VECTORS], "id BETWEEN 3 AND 5", 3, (1, 3, 0)).await;
-    // One file has the vectors of both.
+    // One file holds the deletion vectors of both data files.
     check_delete(&[VECTORS], "id IN (3, 15)", 2, (2, 3, 0)).await;
-    // The vectors tell what changed.
+    // The deletion vectors show the changes.
     check_delete(&[VECTORS, FEED], "id IN (3, 15)", 2, (2, 3, 0)).await;
 }
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 const PARQUET_MR: &str = "parquet-mr version 1.17.0 (build 1)";
 const DELTA_SPARK: &str = "Apache-Spark/4.2.0 Delta-Lake/4.4.0";
 
-/// A table with four files of d in 0..1000, 1000..2000 and so on, whose footers name this writer,
-/// and the `add` actions of the files.
+/// Returns a table with four files of `d` in 0..1000, 1000..2000 and so on, and the `add` actions
+/// of the files. The footers name this writer.
 async fn files(created_by: &str) -> (TableBuilder, Vec<Value>) {
     files_marked(created_by, None).await
 }
@@ -92,7 +92,7 @@ async fn files_of_writers_ignoring_nan_are_kept() {
         ("parquet-mr version 1.8.2 (build 1)", false),
         ("parquet-cpp-arrow version 26.0.1", true),
     ] {
-        // pyarrow copies lakebed's mark into a file that it makes of the rows.
+        // pyarrow copies lakebed's mark into a file that it writes from the rows.
         let mark = is_marked.then(|| vec![KeyValue::new("lakebed.completeStats".to_owned(), "true".to_owned())]);
         let (builder, adds) = files_marked(writer, mark).await;
         builder.commit(&adds).await;

@@ -57,8 +57,8 @@ async fn bad_hint_costs_only_a_listing() {
     assert_eq!(files(&builder).await, ["c", "d"]);
 }
 
-/// A listing may be late to show what is there; a table that somebody makes because of that would
-/// take the place of this one.
+/// A listing may lag behind and lack existing objects. A table that is created because of such a
+/// listing would replace this one.
 #[tokio::test]
 async fn empty_listing_beside_hint_is_error() {
     let builder = table().await;
@@ -139,7 +139,8 @@ async fn commits_below_checkpoint_may_be_missing() {
 #[tokio::test]
 async fn compactions_are_not_read() {
     let name = format!("{:020}.{:020}.compacted.json", 3, 4);
-    // The second one forgets that b was removed, as the Java Kernel's do once a tombstone is old.
+    // The second compaction lacks the remove of b, like those of the Java Kernel once a tombstone
+    // is old.
     for compaction in [text(&[add("c"), remove("b"), add("d")]), text(&[add("c"), add("d")]), b"{\"add\":".to_vec()] {
         let builder = table().await;
         builder.put_log(&name, compaction).await;
@@ -255,7 +256,8 @@ async fn gap_below_checkpoint_breaks_only_its_versions() {
         assert!(matches!(error.kind(), ErrorKind::VersionNotFound), "{error}");
         assert!(error.message().contains("the commit of version 2 is missing"), "{error}");
         assert_eq!(versions_told(&builder).await, [4, 1, 0]);
-        // The changes in the hole are lost. An error says so, since nobody would notice otherwise.
+        // The changes of the missing commits are lost. An error says so, because the loss would be
+        // silent otherwise.
         let changes = async |start: u64, end: u64| {
             builder.table().changes_between(Bound::Version(start), Some(Bound::Version(end))).await?.plan().await.map(|_| ())
         };

@@ -1,4 +1,4 @@
-//! What a commit asks of the store.
+//! The requests of a commit to the store.
 
 use lakebed::Snapshot;
 use serde_json::json;
@@ -7,7 +7,7 @@ use lakebed_tests::Lake;
 
 use super::kit::*;
 
-/// Puts, gets and listings.
+/// The numbers of puts, gets and listings.
 type Requests = (usize, usize, usize);
 
 fn requests(lake: &Lake) -> Requests {
@@ -16,8 +16,8 @@ fn requests(lake: &Lake) -> Requests {
     (counts.puts, counts.gets + counts.heads, counts.lists)
 }
 
-/// What it costs to begin an append on a snapshot that is there, and to commit it after so many
-/// commits of others.
+/// Returns the requests to begin an append on a loaded snapshot, and to commit it after this number
+/// of commits by other writers.
 async fn cost(lake: &Lake, snapshot: &Snapshot, others: u64) -> [Requests; 2] {
     requests(lake);
     let mut append = begin_on(snapshot).await;
@@ -37,7 +37,7 @@ fn check(features: &[&str], properties: &[(&str, &str)], others: u64, expected: 
         let lake = Lake::empty();
         let made = commit(create(&lake, features, properties)).await.unwrap();
         assert_eq!(cost(&lake, &made.snapshot.unwrap(), others).await, expected, "{caller}");
-        // Also for who opens the table.
+        // The cost is the same for a process that opens the table.
         let lake = Lake::empty();
         commit(create(&lake, features, properties)).await.unwrap();
         let opened = lake.table.snapshot().await.unwrap();
@@ -60,8 +60,9 @@ async fn row_ids_and_timestamps_cost_nothing_more() {
 
 #[tokio::test]
 async fn each_winner_is_read_once() {
-    // One more put that is too late; the winners, the first of them to know whose it is; the
-    // version after the last; the checksum that none of them wrote.
+    // The requests are: one more put that is too late; a read of each winner and one more read of
+    // the first winner to find its writer; a read of the version after the last; the checksum that
+    // none of the winners wrote.
     check(&[], &[], 1, [(0, 0, 0), (2, 3, 0)]).await;
     check(&[], &[], 2, [(0, 0, 0), (2, 4, 0)]).await;
     check(&[], &[], 10, [(0, 0, 0), (2, 12, 0)]).await;

@@ -45,9 +45,9 @@ async fn an_append_that_is_refused_fails_alone() {
 
 type Committing = BoxFuture<'static, Result<Committed>>;
 
-/// Of two appends that cannot share a version it is the first one's turn, and the second one waits
-/// for it. Each has a runtime of its own, as threads have that block for each call: it runs while
-/// somebody waits in it.
+/// Two appends that cannot share a version. The second one waits for the first one. Each has a
+/// runtime of its own, like threads that block for each call: a runtime runs only while a call
+/// waits in it.
 struct Meeting {
     lake: Lake,
     first: (Runtime, Committing),

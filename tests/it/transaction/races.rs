@@ -59,8 +59,8 @@ fn set_property(transaction: &mut Transaction, name: &str, value: &str) {
     transaction.set_metadata(metadata);
 }
 
-/// Both begin on version 0 and the first one commits. What becomes of the second: the files there
-/// are then, and their rows, or a conflict.
+/// Begins both transactions on version 0 and commits the first one. The second one must end with
+/// these files and this number of rows in the table, or with this conflict.
 #[track_caller]
 fn check(first: &str, second: &str, expected: Result<(&'static [&'static str], u64), ConflictKind>) -> impl Future<Output = ()> {
     let names = [first, second].map(str::to_owned);

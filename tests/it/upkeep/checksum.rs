@@ -157,7 +157,7 @@ async fn missed_checkpoint_is_written_later() {
     }
     let (snapshot, _) = commit(&mut builder, &[], FileChanges::Exact).await;
     assert!(snapshot.is_checkpoint_due(0).await.unwrap());
-    // Unless somebody has written it since.
+    // The checkpoint is not due if another process has written it since.
     builder.hint(15).await;
     assert!(!snapshot.is_checkpoint_due(0).await.unwrap());
 }

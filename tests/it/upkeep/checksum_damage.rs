@@ -53,7 +53,7 @@ async fn checksum(builder: &TableBuilder, version: u64) -> Value {
     serde_json::from_slice(&builder.read_log(&checksum_name(version)).await).unwrap()
 }
 
-/// What a version says of itself once its files were listed.
+/// The state of a version after its files were listed.
 #[derive(Debug, PartialEq)]
 struct Answers {
     protocol: Protocol,
@@ -96,7 +96,7 @@ async fn append(builder: &TableBuilder) -> Snapshot {
     builder.table().write(rows).run().await.unwrap().snapshot.unwrap()
 }
 
-/// One change of the newest version's checksum, and what it was.
+/// Returns a description of one change to the newest version's checksum, and the changed checksum.
 fn damage(sound: &Value, older: &Value, random: &mut SmallRng) -> (String, Vec<u8>) {
     let mut broken = sound.clone();
     let fields: Vec<String> = sound.as_object().unwrap().keys().cloned().collect();
@@ -171,8 +171,8 @@ async fn the_log_answers_whatever_its_checksum_says() {
     }
 }
 
-/// A checkpoint is for good, so it holds what the log says, also where the writer opened the table
-/// by its checksum.
+/// A checkpoint lasts, so it holds the state of the log, even if the writer opened the table by its
+/// checksum.
 #[tokio::test]
 async fn wrong_checksum_stays_out_of_checkpoint() {
     for seed in 0..40 {

@@ -1,4 +1,4 @@
-//! The end of old files of the log.
+//! The cleanup of old files of the log.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 const MIDNIGHT_MS: i64 = 1_699_920_000_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// A table of eleven versions, one made at noon of each of the days 0 to 10, with checkpoints at 3,
-/// 6 and 9.
+/// Builds a table of eleven versions, one made at noon of each of the days 0 to 10, with
+/// checkpoints at 3, 6 and 9.
 async fn eleven_days(more_properties: &[(&str, &str)], more_features: &[&str], form: Form) -> TableBuilder {
     let properties = [&[("delta.enableInCommitTimestamps", "true")], more_properties].concat();
     let features = [&["inCommitTimestamp"], more_features].concat();
@@ -35,7 +35,7 @@ async fn eleven_days(more_properties: &[(&str, &str)], more_features: &[&str], f
     builder
 }
 
-/// The table at noon of a day.
+/// Returns the table at noon of a day.
 async fn at(builder: &TableBuilder, day: i64) -> Snapshot {
     let env = Env::seeded(1);
     let wanted = MIDNIGHT_MS + day * DAY_MS + DAY_MS / 2;
@@ -54,7 +54,7 @@ async fn oldest_readable(builder: &TableBuilder) -> u64 {
         match table.snapshot_at(version).await {
             Ok(snapshot) => {
                 assert_eq!(snapshot.detail().await.unwrap().num_files, version + 1);
-                // None is lost after the first that is left.
+                // No version is missing after the first one that is left.
                 for later in version..11 {
                     assert_eq!(table.snapshot_at(later).await.unwrap().detail().await.unwrap().num_files, later + 1);
                 }
@@ -73,8 +73,8 @@ async fn versions_before_the_last_old_checkpoint_go() {
     builder.put_log("00000000000000000004.00000000000000000005.compacted.json", b"x".to_vec()).await;
     builder.put_log("00000000000000000006.00000000000000000008.compacted.json", b"x".to_vec()).await;
     builder.put_log("00000000000000000007.00000000000000000008.compacted.json", b"x".to_vec()).await;
-    // Thirty days before day 38 ends the retention, at the midnight before day 8: the commit of day
-    // 7 is the last one before.
+    // The retention period begins thirty days before day 38, at the midnight before day 8. The
+    // commit of day 7 is the last one before it.
     let outcome = at(&builder, 38).await.clean_up_log().await.unwrap();
     assert_eq!((outcome.first_version, outcome.log_files), (Some(6), 10));
     let left = ["6.checkpoint.parquet", "6.json", "7.00000000000000000008.compacted.json", "7.json", "8.json"];
@@ -85,12 +85,12 @@ async fn versions_before_the_last_old_checkpoint_go() {
     expected.sort();
     assert_eq!(found, expected);
     assert_eq!(oldest_readable(&builder).await, 6);
-    // Again there is nothing to do.
+    // A second cleanup has nothing to do.
     assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, None);
 }
 
-/// What is cleaned up with the checkpoint of version 10, written on a day after the one of version
-/// 9.
+/// Returns the cleanup that runs with the checkpoint of version 10. That checkpoint is written on a
+/// later day than the one of version 9.
 async fn cleaned_up_days_later(days: i64) -> Option<CleanupOutcome> {
     let builder = eleven_days(&[("delta.checkpointInterval", "10")], &[], Form::Classic).await;
     let days_since = (Env::system().now_ms() - MIDNIGHT_MS).div_euclid(DAY_MS);
@@ -103,7 +103,8 @@ async fn cleaned_up_days_later(days: i64) -> Option<CleanupOutcome> {
 
 #[tokio::test]
 async fn cleanup_runs_with_first_daily_checkpoint() {
-    // What is too old was so when the last checkpoint was written, whoever wrote that cleaned up.
+    // Files that are too old now were too old when the last checkpoint was written. Its writer
+    // cleaned them up.
     assert_eq!(cleaned_up_days_later(-1).await, None);
     assert_eq!(cleaned_up_days_later(2).await.and_then(|outcome| outcome.first_version), Some(10));
 }
@@ -132,7 +133,7 @@ async fn cleanup_does_not_rely_on_broken_checkpoint() {
     builder.put_log("00000000000000000006.checkpoint.parquet", b"PAR1 no more".to_vec()).await;
     assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, Some(3));
     assert_eq!(oldest_readable(&builder).await, 3);
-    // Nor is one of which a sidecar is gone.
+    // A cleanup does not rely on a checkpoint that lacks a sidecar, either.
     let builder = eleven_days(&[("delta.checkpointPolicy", "v2")], &["v2Checkpoint"], Form::UuidJson(2)).await;
     let sidecar = "_sidecars/00000000000000000006.checkpoint.0000000002.0000000002.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet";
     builder.delete_log(sidecar).await;
@@ -164,7 +165,7 @@ async fn v2_table_keeps_checkpoint_of_classic_name() {
     at(&builder, 38).await.clean_up_log().await.unwrap();
     let found = names(&builder).await;
     assert!(found.contains(&"9.checkpoint.parquet".to_owned()), "{found:?}");
-    // The one with the classic name says the same.
+    // The checkpoint with the classic name has the same content.
     for name in found.iter().filter(|name| name.starts_with("9.checkpoint.") && name.ends_with("json")) {
         builder.delete_log(&format!("0000000000000000000{name}")).await;
     }
@@ -178,18 +179,18 @@ async fn old_unnamed_sidecars_are_deleted() {
     builder.put_log(".00000000000000000004.json.5c1e.tmp", b"x".to_vec()).await;
     builder.put_log(".00000000000000000004.json.tmp.17", b"x".to_vec()).await;
     builder.put_log(".00000000000000000004.json.crc", b"x".to_vec()).await;
-    // The store's own clock says when they were written, which is long after the seeded one begins.
+    // The files have times of the store's own clock, which are long after the seeded clock begins.
     let young = at(&builder, 38).await.clean_up_log().await.unwrap();
     assert_eq!((young.first_version, young.sidecars, young.leftovers), (Some(6), 0, 0));
     let old = at(&builder, 365 * 100).await.clean_up_log().await.unwrap();
-    // Two of version 3, and the one that nobody ever named; those of version 6 went with its
-    // checkpoint.
+    // The sidecars are two of version 3, two of version 6, whose checkpoint is deleted, and one
+    // that no checkpoint ever named.
     assert_eq!((old.first_version, old.sidecars, old.leftovers), (Some(9), 5, 2));
     assert_eq!(oldest_readable(&builder).await, 9);
 }
 
-/// A table of five versions with an application and a domain in version 1, and with these actions
-/// in checkpoints.
+/// Builds a table with an application and a domain in version 1. Returns it with these actions, for
+/// checkpoints.
 async fn with_application() -> (TableBuilder, Vec<Value>) {
     let features = ["domainMetadata"];
     let builder = TableBuilder::with(protocol(&[], &features), metadata(&["id long"], &[], &[]));
@@ -202,7 +203,7 @@ async fn with_application() -> (TableBuilder, Vec<Value>) {
     (builder, state)
 }
 
-/// What a version says of the application and the domain.
+/// Checks the application and the domain of a version.
 async fn check_application(snapshot: &Snapshot) {
     assert_eq!(snapshot.transaction_version("app").await.unwrap(), Some(7));
     assert_eq!(snapshot.domain_metadata("d").await.unwrap().unwrap().configuration, "{}");
@@ -216,7 +217,7 @@ async fn application_is_known_after_commits_go() {
     let table = builder.table();
     table.snapshot().await.unwrap();
     builder.commit(&[add("f2")]).await;
-    // Known by what is new in it, and not read as a whole yet.
+    // The snapshot comes from the new commit only, and its log has not been read as a whole yet.
     let snapshot = table.snapshot().await.unwrap();
     builder.checkpoint(2, &[vec![add("f2")], state].concat()).await;
     for version in 0..2 {
@@ -240,8 +241,8 @@ async fn application_is_known_after_checkpoint_goes() {
     check_application(&snapshot).await;
 }
 
-/// What cannot be deleted stays, and what it would need may be gone: no version before the
-/// retention is damaged, it is gone.
+/// A file that cannot be deleted stays, and files that it needs may be deleted. No version before
+/// the retention period is damaged: such a version is not found.
 #[tokio::test]
 async fn interrupted_cleanup_leaves_no_broken_version() {
     for form in [Form::Classic, Form::MultiPart(2), Form::UuidJson(2)] {

@@ -14,7 +14,7 @@ pub(super) use lakebed_tests::table::sorted;
 
 const DAYS_AHEAD: u64 = 100;
 
-/// What came of a vacuum, with the paths of its files in order.
+/// The outcome of a vacuum, with the paths of its files in order.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) version: u64,

@@ -64,7 +64,7 @@ async fn lite_vacuum_skips_commits_already_seen() {
         builder.delete_log(&format!("{version:020}.json")).await;
     }
     assert_eq!(vacuum(&builder, lite()).await.unwrap().metrics.listed_files, 0);
-    // A full one finds what was never named again, and leaves the same behind.
+    // A full vacuum finds the files that no commit ever named, and writes the same note.
     let outcome = vacuum(&builder, VacuumOptions::default()).await.unwrap();
     assert!(outcome.paths.contains(&"a.parquet".to_owned()), "{outcome:?}");
     assert_eq!(last(&builder).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);

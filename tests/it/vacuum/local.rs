@@ -25,7 +25,7 @@ fn put(root: &Path, name: &str, days: u64) {
     File::options().write(true).open(&path).unwrap().set_modified(days_ago(days)).unwrap();
 }
 
-/// A folder gets its age last: what is put into it makes it young.
+/// Sets the age of a folder. This comes last, because a new entry changes the folder's time.
 fn age(root: &Path, folder: &str, days: u64) {
     File::open(root.join(folder)).unwrap().set_modified(days_ago(days)).unwrap();
 }

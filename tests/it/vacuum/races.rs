@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::kit::*;
 
-/// A vacuum that is overtaken by a commit once it has found what may go: what it deletes, or the
-/// error, and what is left.
+/// Runs a vacuum during which another writer commits after it has chosen the files to delete.
+/// Returns the deleted paths or the error, and the paths that are left.
 async fn overtaken_by(actions: &[Value]) -> (Result<Vec<String>, lakebed::Error>, Vec<String>) {
     let builder = table().await;
     builder.commit(&[removed("a.parquet", builder.days_ago(9)), removed("b.parquet", builder.days_ago(9))]).await;

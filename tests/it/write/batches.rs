@@ -41,7 +41,7 @@ fn batch(query: i64, offsets: i64) -> Batch {
 #[tokio::test]
 async fn batch_is_known_by_query_offsets_rows() {
     let nameless = || Batch { query: None, offsets: None, ..batch(0, 0) };
-    // What is given after batch 3 of query 1 at the offsets 30 with 5 rows, and what becomes of it.
+    // Batches given after batch 3 of query 1 at the offsets 30 with 5 rows, and their results.
     let cases = [
         (3, batch(1, 30), 5, Ok(false)),
         (3, batch(1, 30), 6, Ok(false)),

@@ -1,5 +1,5 @@
-//! Writes whose files several processes write: what one part writes, what the commit makes of all
-//! parts, and what others do in between.
+//! Writes whose files several processes write: the files of one part, the commit of all parts, and
+//! commits of other writers in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -45,7 +45,7 @@ fn without_void(values: Vec<Option<i64>>) -> ArrayRef {
     Arc::new(StructArray::new(fields, vec![Arc::new(Int64Array::from(values))], None))
 }
 
-/// The values of `s.a`, whose neighbour `s.v` is null throughout.
+/// Returns the values of `s.a`. Its sibling `s.v` is null in every row.
 async fn values(builder: &TableBuilder) -> Vec<Option<i64>> {
     let batches = builder.table().snapshot().await.unwrap().scan().stream().await.unwrap().collect_all().await.unwrap();
     let mut found = Vec::new();
