@@ -5,11 +5,11 @@
 - `merge_N_spread`, `merge_N_tail`: N rows by (l_orderkey, l_linenumber), of which the table has 90 %: those are updated, the others inserted;
   they belong to all files, or to the last tenth of the rows
 - `insert_60k`: a merge that only inserts; the table has half of the source
-- `merge_60k_nms`: `merge_60k_tail` that also deletes what the source does not know in the last tenth
+- `merge_60k_nms`: `merge_60k_tail` that also deletes rows of the last tenth without a match in the source
 - `merge_1k_narrow`: 1,000 rows by id into 100 million, in all files; lakebed has a memory budget of 512 MB
 
-In a copy the data files are hard links: what is timed finds them in the page cache. The source of a merge is in memory by then, with Spark
-in its cache. What a change left behind is added up by DuckDB and compared with the model in `dml_data.py`, and its log is counted.
+In a copy the data files are hard links, so the timed call finds them in the page cache. The source of a merge is in memory by then, with
+Spark in its cache. DuckDB computes sums over the changed table, which are compared with the model in `dml_data.py`. The log is counted.
 """
 
 import json
@@ -38,7 +38,7 @@ BUDGET_BYTES = 512 << 20
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to a table. Predicates may name the order keys of `expected(table)`, as `{tail}`."""
+    """A change of a table. Predicates may name the order keys of `expected(table)`, as `{tail}`."""
 
     operation: str
     where: str | None = None
@@ -125,7 +125,7 @@ def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator
 
 
 def copy(table: Path, to: Path) -> Path:
-    """A table of its own over the same data files. What was written before is on the disk, so that nobody waits for it later."""
+    """Copies a table over the same data files. Earlier writes are synced to the disk, so that no timed call waits for them."""
     shutil.copytree(table, to, copy_function=os.link, ignore=shutil.ignore_patterns("_delta_log"))
     shutil.copytree(table / "_delta_log", to / "_delta_log", copy_function=shutil.copy)
     os.sync()
@@ -133,7 +133,7 @@ def copy(table: Path, to: Path) -> Path:
 
 
 def left_behind(path: Path, sums: dict[str, str]) -> dict[str, Any]:
-    """What is in the table now, and what the change wrote into the log."""
+    """The content of the table after the change, and the change's entries in the log."""
     duckdb = Duckdb()
     duckdb.load()
     columns = ", ".join(["count(*)", *sums.values()])

@@ -110,7 +110,7 @@ def answer_of(sums: Any) -> dict[str, Any]:
 
 
 def merged(table: Lineitem, source: Lineitem, updates: bool, removed_if_unmatched: Any) -> dict[str, Any]:
-    """What a merge leaves behind that inserts what is new, and removes some of what the source does not know."""
+    """The table after a merge that inserts new rows and removes some rows without a match in the source."""
     known_of_table, known_of_source = np.isin(table.key, source.key), np.isin(source.key, table.key)
     stays = table.sums(~known_of_table & ~removed_if_unmatched)
     changed = source.sums(known_of_source) if updates else table.sums(known_of_table)

@@ -1,7 +1,7 @@
-"""What floating-point columns cost: TPC-H lineitem with doubles beside the same rows with decimals, `python -m benches.python.doubles [SCALE]`.
+"""The cost of floating-point columns: TPC-H lineitem with doubles beside the same rows with decimals, `python -m benches.python.doubles [SCALE]`.
 
 The tables are written by lakebed, by Delta Spark and by deltalake, in order of `l_orderkey`, in files of 500,000 rows and one row group.
-Each question is asked of both tables in turn, by lakebed on one machine and through Spark, and of plain Parquet through Spark. A line of
+Each query runs on both tables in turn, by lakebed on one machine and through Spark, and of plain Parquet through Spark. A line of
 `benches/results/<date>-doubles.jsonl` is one sample. It says how many files are left to read, and through Spark how many rows were
 read: the rows of row groups that were not skipped.
 """

@@ -1,6 +1,6 @@
 """The engines, each with the same few operations; a missing method means that the engine has no such operation.
 
-`load` imports the engine and does what a process does once. `open` returns a handle that the other operations take:
+`load` imports the engine and does the setup that a process needs once. `open` returns a handle that the other operations take:
 
 - `columns(handle)`; `refresh(handle)`: the refreshed handle, and its version or None
 - `list_files(handle)`: all paths; `list_actions(handle)`: all files with their statistics; both return the number of files
@@ -9,13 +9,13 @@
 - `write(rows, path, partition_by)`: rows of an Arrow table to a new table; `append(rows, path)`: to one that may be there
 - `checkpoint(path)`: a checkpoint of the table as it is
 - `delete(handle, where)`, `update(handle, values, where)`, `merge(handle, source, merge, gone)`: changes of rows, each one commit, which
-  return what the engine tells about it; `gone` says which rows are deleted that the source does not know. `source(path)` is what `merge`
-  takes, in memory; `limit_memory(size_bytes)` sets a budget where there is one; `writes_vectors`: whether rows can leave files by
+  return the metrics of the engine. `gone` selects the target rows without a match that are deleted. `source(path)` is the source of `merge`
+  in memory; `limit_memory(size_bytes)` sets a budget where there is one; `writes_vectors`: whether rows can leave files by
   deletion vectors
-- `compact(handle)`: small files put together; `zorder(handle, columns, target_bytes)`, `cluster(handle, columns, target_bytes)`: all rows brought
-  into an order, in files of about that size; `vacuum(handle)`: what no version knows, and is older than a week, deleted. They return what
-  the engine tells
-- `digest(result)`: what answers are compared by; `processes()`: whose memory and CPU time count
+- `compact(handle)`: small files are compacted; `zorder(handle, columns, target_bytes)`, `cluster(handle, columns, target_bytes)`: all rows brought
+  into an order, in files of about that size; `vacuum(handle)`: deletes files that no version names and that are older than a week. They
+  return the metrics of the engine
+- `digest(result)`: the digest by which answers are compared; `processes()`: the processes whose memory and CPU time count
 """
 
 import os

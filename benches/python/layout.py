@@ -33,7 +33,7 @@ OLD_S = 1_577_836_800
 
 @dataclass(frozen=True)
 class Layout:
-    """By which columns, and in how many files."""
+    """The columns of the layout, and the number of files."""
 
     columns: tuple[str, ...]
     files: int

@@ -1,4 +1,4 @@
-"""The tables whose files are laid out anew, and the one that is cleaned: `python -m benches.python.layout_data [NAME ...]`.
+"""The tables whose files are rewritten, and the one that is vacuumed: `python -m benches.python.layout_data [NAME ...]`.
 
 pyarrow writes the data files (snappy, one row group each) and the log is written here, so that no engine finds files of its own:
 

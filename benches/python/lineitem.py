@@ -63,7 +63,7 @@ def statistics(rows: pa.Table) -> dict[str, Any]:
 
 
 def add_action(path: str, size_bytes: int, rows: pa.Table) -> dict[str, Any]:
-    """What the log says of a file of these rows in a table without partitions."""
+    """The statistics in the log for a file of these rows in a table without partitions."""
     return {
         "path": path,
         "partitionValues": {},

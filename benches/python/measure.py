@@ -1,7 +1,7 @@
 """One measurement, in a process of its own: `python -m benches.python.measure ENGINE OPERATION TABLE SCRATCH` prints one JSON object.
 
 Wall time, CPU time, the peak of memory and the bytes that went through system calls are those of the first call after the import; then the
-same call is repeated. SCRATCH is a folder for what the case writes.
+same call is repeated. SCRATCH is a folder for the files that the case writes.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The queries on lineitem and what their answers are compared by, and what a merge does."""
+"""The queries on lineitem, the digests that compare their answers, and the clauses of a merge."""
 
 from dataclasses import dataclass
 from typing import Any

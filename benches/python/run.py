@@ -158,8 +158,8 @@ def turns(engine: str, case: Case, wanted: dict[str, Any], options: argparse.Nam
 def run_case(engines: list[str], case: Case, options: argparse.Namespace, out: Any) -> bool:
     """All samples of a case; false if an answer differs.
 
-    Engines take turns, so that they all meet what the machine does meanwhile. Who follows whom is drawn for each turn: memory that
-    nobody used for a while is dearer to take than what the process before has just given back.
+    Engines take turns, so that the other load of the machine affects all of them. Their order is drawn for each turn, because memory
+    that was unused for a while is slower to allocate than memory that the process before has just freed.
     """
     wanted, right = case.answer(), True
     running = {engine: turns(engine, case, wanted, options, out) for engine in engines}

@@ -116,7 +116,7 @@ def _appends(engine: Engine, count: int, scratch: Path) -> dict[str, Any]:
 
 
 def _commits(engine: Engine, who: str, scratch: Path) -> dict[str, Any]:
-    """Writers who begin together, once all are ready."""
+    """Writers that begin together once all are ready."""
     writers, _, kind = who.partition("_")
     count, path = int(writers), str(scratch / "t")
     engine.operation("append")(_small(), path)

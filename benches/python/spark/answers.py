@@ -65,7 +65,7 @@ def difference(ours: Any, theirs: Any) -> str | None:
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
-    """Rows in an order of their own: first by what is exact, then by numbers that may differ a little."""
+    """Rows sorted by exact values first, then by numbers that may differ a little."""
     columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
     return sorted(zip(*columns, strict=True), key=lambda row: ([_exact(v) for v in row], [_rough(v) for v in row]))
 

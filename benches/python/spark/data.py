@@ -59,10 +59,10 @@ def tpcds(scratch: Path) -> Iterator[tuple[str, Any]]:
 
 
 def plain(rows: Any) -> Any:
-    """The rows in the types that tables are made of, none of them NOT NULL.
+    """The rows in the types of the tables. No column is NOT NULL.
 
-    Spark's Parquet reader forgets NOT NULL, a Delta table does not, and Spark plans some queries better if it knows of it.
-    The same schema for all leaves only what the engines do with the files.
+    Spark's Parquet reader drops NOT NULL and a Delta table keeps it. Spark plans some queries better with NOT NULL.
+    With the same schema for all, only the engines' work with the files differs.
     """
     import pyarrow as pa
 

@@ -25,7 +25,7 @@ CONF = {
 
 
 class Parquet:
-    """Plain Parquet files, and what the engines share."""
+    """Plain Parquet files, and the base of all engines."""
 
     def conf(self) -> dict[str, str]:
         """Settings beside those that all have."""

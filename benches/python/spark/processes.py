@@ -1,6 +1,6 @@
-"""The process of an engine, seen from the runner: starting it, asking it, what CPU time it and its children take.
+"""The process of an engine, seen from the runner: its start, its requests, and the CPU time of it and its children.
 
-`Worker.ask` is what the runner calls. All engines of a run live side by side; only one works at a time.
+The runner calls `Worker.ask`. All engines of a run live side by side; only one works at a time.
 """
 
 import json
@@ -81,7 +81,7 @@ class Worker:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """What came of a request, with the CPU time it took and how many CPUs other processes used meanwhile."""
+        """The result of a request, with its CPU time and the number of CPUs that other processes used meanwhile."""
         busy, mine, start = busy_seconds(), cpu_seconds(self._process.pid), time.perf_counter()
         assert self._process.stdin
         try:
@@ -96,7 +96,7 @@ class Worker:
         return record
 
     def stop(self) -> None:
-        """Ends the process and what it started, the JVM too; then its leftovers go."""
+        """Ends the process and its children, with the JVM. Then its leftovers are deleted."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._signal(number):
                 break

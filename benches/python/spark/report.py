@@ -24,7 +24,7 @@ Samples = dict[str, dict[str, list[dict[str, Any]]]]
 
 
 def read_samples(paths: list[Path]) -> Samples:
-    """Samples per case and engine, each with what is known of its machine and session."""
+    """Samples per case and engine, each with the facts of its machine and session."""
     samples: Samples = {}
     session: dict[str, Any] = {}
     for record in (json.loads(line) for path in paths for line in path.read_text().splitlines()):

@@ -1,7 +1,7 @@
 """Runs the benches of the Spark door: `python -m benches.python.spark.tpc [--suite tpch,tpcds,load] [--engines A,B] [--tries N]`.
 
-Every engine lives in a process of its own with the same settings. A round asks each case of each engine, one after the other and
-in turns who is first, so that what disturbs the machine hits all of them; the first round is also what warms the JVMs. Each sample
+Every engine lives in a process of its own with the same settings. A round runs each case on each engine, one after the other.
+Engines take turns at being first, so that a disturbance of the machine affects all of them. The first round warms the JVMs. Each sample
 is one line of `benches/results/NAME.jsonl`, with its answer compared: with that of the first engine, and with DuckDB's.
 An answer that differs ends the run with exit code 1.
 """
@@ -31,7 +31,7 @@ SUITES = (*data.SUITES, "load")
 
 
 class Run:
-    """The state of a run: the engines that live, what was asked, what came out."""
+    """The state of a run: the live engines, the requests, and the results."""
 
     def __init__(self, options: argparse.Namespace, out: Any, scratch: Path) -> None:
         self.options, self.out, self.scratch = options, out, scratch
@@ -52,7 +52,7 @@ class Run:
         return self.workers[engine]
 
     def note(self, engine: str, case: str, record: dict[str, Any]) -> None:
-        """One line of the results, and one for who looks on."""
+        """Writes one line of the results, and prints one for the user."""
         runs = self.took.setdefault((case, engine), [])
         # Results are published: messages need not tell where the tables lay.
         line = json.dumps(

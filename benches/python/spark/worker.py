@@ -1,4 +1,4 @@
-"""One engine in a process of its own, which does what it is told line by line: `python -m benches.python.spark.worker ENGINE MEMORY SCRATCH`.
+"""One engine in a process of its own, which runs requests line by line: `python -m benches.python.spark.worker ENGINE MEMORY SCRATCH`.
 
 A request is a JSON object on standard input, its answer one on standard output (`took_s`, or `failed`):
 
