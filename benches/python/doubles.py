@@ -1,4 +1,4 @@
-"""The cost of floating-point columns: TPC-H lineitem with doubles beside the same rows with decimals, `python -m benches.python.doubles [SCALE]`.
+"""The cost of float columns: TPC-H lineitem with doubles beside the same rows with decimals, `python -m benches.python.doubles [SCALE]`.
 
 The tables are written by lakebed, by Delta Spark and by deltalake, in order of `l_orderkey`, in files of 500,000 rows and one row group.
 Each query runs on both tables in turn, by lakebed on one machine and through Spark, and of plain Parquet through Spark. A line of

@@ -12,7 +12,7 @@
   return the metrics of the engine. `gone` selects the target rows without a match that are deleted. `source(path)` is the source of `merge`
   in memory; `limit_memory(size_bytes)` sets a budget where there is one; `writes_vectors`: whether rows can leave files by
   deletion vectors
-- `compact(handle)`: small files are compacted; `zorder(handle, columns, target_bytes)`, `cluster(handle, columns, target_bytes)`: all rows brought
+- `compact(handle)`: compacts small files; `zorder(handle, columns, target_bytes)`, `cluster(handle, columns, target_bytes)`: all rows brought
   into an order, in files of about that size; `vacuum(handle)`: deletes files that no version names and that are older than a week. They
   return the metrics of the engine
 - `digest(result)`: the digest by which answers are compared; `processes()`: the processes whose memory and CPU time count

@@ -33,7 +33,7 @@ DELETE: list[Event] = [("john", "pineapple", "delete", 3)]
 
 
 class Log:
-    """A table that is written by hand, commit by commit: what a commit says is decided by the test, not by a writer."""
+    """A table that the test writes commit by commit. The test, not a writer, decides the content of a commit."""
 
     def __init__(self, path: Path, columns: Sequence[str], *, partition_by: Sequence[str] = (), properties: Any = None) -> None:
         self.path = path

@@ -32,7 +32,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Fails:
-    """Reading fails with this error, whose message holds this text (a regular expression)."""
+    """A read fails with this error, and the message matches this regular expression."""
 
     error: type[Exception]
     match: str

@@ -20,7 +20,7 @@ Ids = Callable[[int], int]
 
 
 def change_rows(data: st.DataObject, twin: Twin, new_ids: Ids) -> None:
-    """One statement of those that say which rows they are about."""
+    """Runs one statement that selects rows with a predicate."""
     where = data.draw(WHERES)
     match data.draw(st.sampled_from(["delete", "delete", "update", "update", "update", "overwrite", "append"])):
         case "delete":

@@ -160,7 +160,7 @@ def test_fuzzer_finds_row_lost_beside_casts() -> None:
 
 
 def test_fuzzer_finds_rows_lost_by_casts() -> None:
-    """The model does not know which rows find each other then, but an upsert takes none away."""
+    """The model cannot compute the matches after a cast, but an upsert removes no rows."""
     columns = tuple(
         Column("id", "decimal", (Decimal("1.00"), Decimal("50.00"))) if column.name == "id" else column
         for column in _CAST.source.batches[0]

@@ -1,4 +1,4 @@
-"""lakebed on a real S3 store: many writers at once, in calm and in bad networks, each operation once, and what a store refuses.
+"""lakebed on a real S3 store: many writers at once, in calm and in bad networks, each operation once, and refused requests.
 
 What lakebed did is read back by lakebed, deltalake and DuckDB; the log is also read as the store has it on its disk.
 """
@@ -52,7 +52,7 @@ def test_many_writers_append_through_storms(s3: S3, proxy: Proxy) -> None:
     with proxy.stormy(SEED) as seen:
         outcome = writers.append_at_once(uri, s3.through(proxy.port).options)
     assert set(seen) == set(DISTURBANCES)
-    # Writes were carried out whose answer was lost: the second attempt at each was refused, and no file was written twice.
+    # Some writes succeeded although their answers were lost. The store refused each second attempt, and no file was written twice.
     assert [key for key in s3.refused("storm") if key.endswith(".parquet") and "/_" not in key]
     assert not [key for key, times in s3.stored("storm").items() if key.endswith(".parquet") and "/_" not in key and times > 1]
     writers.check_each_append_is_there_once(outcome, uri, s3.folder / "storm" / "_delta_log", s3.options)

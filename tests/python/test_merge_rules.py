@@ -182,7 +182,7 @@ def test_merge_with_several_matches_names_keys(path: str, vectors: bool) -> None
         "an ON condition that does not look at it",
         lambda: merge("TRUE").when_matched_update().execute(),
     )
-    # It is clear what becomes of rows that are deleted whatever they match, and of those of which nothing is made.
+    # Several matches are no error for rows that are deleted unconditionally, or for rows to which no clause applies.
     deleted = merge().when_matched_delete().when_not_matched_insert().execute()
     assert (counts(deleted), rows(deleted.table)) == ((0, 1, 1), [(1, "a"), (3, "c"), (9, "new")])
     assert sorted(events(deleted.table)) == [(2, "b", "delete"), (9, "new", "insert")]

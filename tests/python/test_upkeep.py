@@ -47,7 +47,7 @@ def lived(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
 
 
 def _check_checkpoint(kind: Kind, policy: str, stats: str, path: str, spark: Any) -> None:
-    """Builds the table, lets nothing but lakebed's checkpoint tell what is in it, and asks everybody."""
+    """Builds the table, keeps only lakebed's checkpoint of its state, and compares all readers."""
     as_json, as_struct = STATS[stats]
     properties = {
         "delta.checkpointPolicy": policy,

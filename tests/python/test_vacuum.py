@@ -108,7 +108,7 @@ def test_the_table_remembers_for_a_week(lived: Path) -> None:
     table = lb.Table(str(lived))
     assert table.vacuum(dry_run=True).metrics.found_files == 0
     age(lived, 8)
-    # Files are old, but left the table just now; only what nobody named is in nobody's way, and changes go by their age.
+    # The files are old but left the table just now. Only files that no commit named, and old change data files, may be deleted.
     found = set(table.vacuum(dry_run=True).files["path"].to_pylist())
     assert "p=a/nobody.parquet" in found
     assert {path.split("/")[0] for path in found - {"p=a/nobody.parquet"}} <= {"_change_data"}

@@ -581,7 +581,7 @@ sys.exit(3)
 
 @pytest.mark.parametrize("pause_s", ["0", "60"])
 def test_process_may_end_while_rows_are_read(path: str, pause_s: str) -> None:
-    """Who asks for rows when the interpreter has begun to end would take it down."""
+    """A thread that requests rows while the interpreter ends would crash it."""
     command = [sys.executable, "-W", "ignore", "-c", _ENDS_AT_WORK, path, pause_s]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert done.returncode == 3, done.stderr

@@ -29,7 +29,7 @@ class Case:
     refused: tuple[str, ...] = ()
     #: The table's files lie outside its root, so a reader needs the caller's leave to follow them.
     outside: bool = False
-    #: Read only the latest version: for tables whose point is their values, not their history.
+    #: Read only the latest version: for tables that test values, not history.
     latest_only: bool = False
     #: Compare time travel by timestamp with Spark's own (each commit's time, 1 ms before, between, the ends).
     travel: bool = False
@@ -106,7 +106,7 @@ class Make:
         return [json.loads(line) for line in self.commit_file(version).read_text().splitlines()]
 
     def put_commit(self, version: int, actions: list[dict[str, Any]]) -> None:
-        """Writes a commit by hand, for what the format allows and no statement of Spark's makes."""
+        """Writes a commit directly, for content that the format allows and that no statement of Spark writes."""
         target = self.commit_file(version)
         target.with_name(f".{target.name}.crc").unlink(missing_ok=True)
         target.write_text("".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions))
@@ -131,7 +131,7 @@ class Make:
         self.delta_log().checkpoint(snapshot, self.none())
 
     def forget(self) -> None:
-        """Makes Spark forget what it knows of the table, after its files were changed by hand."""
+        """Clears Spark's caches of the table, after its files were changed without Spark."""
         jvm: Any = self.spark.sparkContext._jvm
         jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(
             self.spark._jsparkSession, jvm.org.apache.hadoop.fs.Path(str(self.path))

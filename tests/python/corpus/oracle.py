@@ -182,7 +182,7 @@ def _arrow(frame: Any) -> pa.Table:
 
 
 def _known(frame: Any, conditions: list[str]) -> list[str]:
-    """The conditions whose columns this version has."""
+    """The predicates over columns of this version."""
     try:
         frame.selectExpr(*conditions)
     except Exception as error:

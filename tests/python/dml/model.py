@@ -373,8 +373,8 @@ def _holds(where: Sql | None) -> verbs.Holds:
 
 
 def is_refused_by_spark(rows: Rows, merge: Merge) -> bool:
-    """Whether a row matches several of which at most one makes something of it, where only matches are of interest. Delta Spark counts all of
-    them, unless it can tell by the row alone that nothing is made of it.
+    """Whether a row has several matches but at most one with an effect, in a merge with clauses for matches only. Delta Spark counts all
+    matches, unless the row alone decides that no clause applies.
     """
     clauses = merge.of("matched")
     if len(clauses) < len(merge.clauses) or merged(rows, merge) is None:

@@ -1,7 +1,7 @@
 """SQL expressions, each with its text and with its meaning in Python, worked out from Spark's rules and not from lakebed's.
 
 NULL is None. A condition is True, False or None; AND, OR and NOT are those of three values. Doubles are ordered as Spark orders them: NaN
-is equal to itself and greater than all else, -0.0 is 0.0. `conditions` and `values_of` draw random ones; `Kind` tells what a column holds.
+is equal to itself and greater than all else, -0.0 is 0.0. `conditions` and `values_of` draw random ones; `Kind` is the kind of a column's values.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def coalesce(first: Sql, second: Sql) -> Sql:
     return Sql(f"coalesce({first.text}, {second.text})", value)
 
 
-#: Values that columns hold and expressions name: few, so that they meet, with the ends of what a type holds among them.
+#: The values of columns and expressions: few, so that they match, with the least and greatest values of the type.
 VALUES: dict[Kind, list[Any]] = {
     "long": [0, 1, 2, 3, 5, 8, 2**63 - 1, -(2**63)],
     "int": [0, 1, 2, -1, 2**31 - 1, -(2**31)],
@@ -173,7 +173,7 @@ VALUES: dict[Kind, list[Any]] = {
     "boolean": [True, False],
 }
 
-#: Columns that expressions may name, and what they hold.
+#: The columns that expressions may name, and their kinds.
 Columns = tuple[tuple[str, Kind], ...]
 
 

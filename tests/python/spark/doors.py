@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 import lakebed as lb
 import lakebed.spark as lbs
 
-#: What is a scenario: its name tells what holds.
+#: The scenarios. The name of a scenario states the rule that it checks.
 SCENARIOS: list[Callable[[Any, Path], None]] = []
 
 
@@ -63,7 +63,7 @@ def refused(attempt: Callable[[], Any], said: str, kind: type[BaseException] = E
 
 
 def of_argument(attempt: Callable[[], Any], name: str, kind: type[BaseException]) -> None:
-    """What an attempt raises begins with the argument's name, or Python says that there is none of this name."""
+    """Checks that the error begins with the argument's name, or is Python's error for an unexpected argument of this name."""
     with pytest.raises(kind) as raised:
         attempt()
     assert str(raised.value).startswith(name) or f"unexpected keyword argument '{name}'" in str(raised.value), str(raised.value)

@@ -7,6 +7,6 @@ import sys
 
 
 def environment() -> dict[str, str]:
-    """Of a process that finds what this one finds, and whose Spark runs the same Python."""
+    """The environment of a process with the same import path, whose Spark runs the same Python."""
     paths = os.pathsep.join(filter(None, sys.path))
     return {**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}

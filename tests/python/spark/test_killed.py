@@ -1,6 +1,6 @@
 """Streams whose driver and workers are killed, over a table that is written, compacted and vacuumed meanwhile.
 
-`LAKEBED_KILLS` says how often a driver is killed: in turn within a batch of the sink and within one of `foreach_batch`.
+`LAKEBED_KILLS` is the number of kills of a driver: in turn within a batch of the sink and within one of `foreach_batch`.
 """
 
 from __future__ import annotations

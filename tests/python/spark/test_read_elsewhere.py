@@ -1,4 +1,4 @@
-"""`lbs.read` where processes are not what they are in the other tests: Spark Connect, workers that fail, a store that asks who they are."""
+"""`lbs.read` with other processes than in the other tests: Spark Connect, workers that fail, a store that requires credentials."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_deleted_rows_are_joined_out(spark: Any, corpus_by_name: dict[str, Oracl
 
 
 def test_files_of_one_size_with_deletion_vectors(spark: Any, corpus_by_name: dict[str, Oracle], tmp_path: Path) -> None:
-    """The size is by what the reader's rows find their deletion vector: files of the same size are read apart."""
+    """The reader finds the deletion vector of rows by the file's size, so files of the same size are read separately."""
     oracle = corpus_by_name["inline"]
     root = Path(shutil.copytree(oracle.path, tmp_path / "t"))
     table = lb.Table(root)

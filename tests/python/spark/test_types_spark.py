@@ -35,7 +35,7 @@ KEPT: dict[type[T.DataType], list[str]] = {
     T.VariantType: ["""parse_json('{"a": [1, null, "x"]}')"""],
 }
 
-#: Values of types that Delta does not have, and what is said of them.
+#: Values of types that Delta does not have, and their errors.
 REFUSED: dict[type[T.DataType], list[tuple[str, str]]] = {
     T.YearMonthIntervalType: [
         ("INTERVAL '1-2' YEAR TO MONTH", "interval year to month: cast it to a number or to STRING"),

@@ -141,7 +141,7 @@ def test_delta_spark_reads_vacuumed_table(build: Any, spark: Any, made: Any, tmp
 
 
 def test_commits_say_what_delta_spark_says(spark: Any, made: Any, tmp_path: Path) -> None:
-    """All keys and the types of their values, but for who did it, when, and how many folders there were."""
+    """All keys and the types of their values, without the writer, the time and the number of folders."""
 
     def shape(path: Path, version: int) -> Any:
         (line,) = (path / "_delta_log" / f"{version:020}.json").read_text().splitlines()

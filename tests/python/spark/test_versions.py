@@ -32,7 +32,7 @@ def installed(version: str) -> Path:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_small_round(version: str) -> None:
     python = installed(version)
-    # Only what is its own: an installed pyspark of another version must not be found.
+    # The path has its own packages only, because an installed pyspark of another version must not be found.
     environment = {**os.environ, "PYSPARK_PYTHON": str(python), "PYTHONPATH": str(SMOKE.parents[3] / "python")}
     done = subprocess.run([python, SMOKE], capture_output=True, text=True, timeout=500, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]

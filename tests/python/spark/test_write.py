@@ -1,4 +1,4 @@
-"""What Spark's tasks write through lakebed: the scenarios of embedded writes by both doors, read back by Delta Spark, and what is Spark's own."""
+"""Writes of Spark's tasks through lakebed: the shared scenarios of embedded writes, read back by Delta Spark, and Spark's own cases."""
 
 from __future__ import annotations
 

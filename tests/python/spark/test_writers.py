@@ -1,4 +1,4 @@
-"""The writers of `format("lakebed")` without Spark: what they take for options, and what they delete when they are told to abort."""
+"""The writers of `format("lakebed")` without Spark: their options, and the files that they delete on abort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session in New York, over the hour that does not exist in spring and the one that comes twice in autumn: instants stay what they are."""
+"""A session in New York, over the hour that does not exist in spring and the one that comes twice in autumn: instants stay the same."""
 
 from __future__ import annotations
 

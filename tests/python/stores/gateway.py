@@ -20,7 +20,7 @@ class S3:
     """A bucket, as clients reach it and as it lies on the disk."""
 
     port: int
-    #: The bucket's folder: what the server has, whatever its answers were.
+    #: The bucket's folder: the objects that the server has, regardless of its answers.
     folder: Path
     #: One line a request, as S3's own access logs have it.
     access_log: Path

@@ -1,4 +1,4 @@
-"""Tables that lakebed and Delta Spark make together, whose logs have something of everything that a checkpoint must keep."""
+"""Tables that lakebed and Delta Spark make together, whose logs have each kind of entry that a checkpoint must keep."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _numbers(start: int, stop: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "half": pa.array([number / 2 for number in ids], pa.float64())})
 
 
-# Tables that live through every operation, by what they keep besides files.
+# The tables that go through every operation, by the state that they keep besides files.
 LIVES: dict[str, dict[str, Any]] = {
     "plain": {},
     "with_features": {

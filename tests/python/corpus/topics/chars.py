@@ -1,4 +1,4 @@
-"""CHAR columns in filters: what Delta Spark pads, and what it compares as it stands."""
+"""CHAR columns in predicates: the values that Delta Spark pads, and the values that it compares unchanged."""
 
 from __future__ import annotations
 

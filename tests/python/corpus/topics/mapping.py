@@ -44,7 +44,7 @@ def mapping_enabled_later(t: Make) -> None:
 
 @case(where=("a = 'x'", "id > 1"))
 def mapping_removed_again(t: Make) -> None:
-    """Back to mode none: what is left of the mapping in the schema must be ignored."""
+    """Back to mode none: readers must ignore the rest of the mapping in the schema."""
     t.sql(f"CREATE TABLE {{t}} (id INT, a STRING) USING delta {_NAME}")
     t.sql("INSERT INTO {t} VALUES (1, 'x'), (2, 'y')")
     t.set(spark__databricks__delta__columnMapping__allowRemoval="true")

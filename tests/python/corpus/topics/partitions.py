@@ -1,6 +1,6 @@
 """Partition columns: every type, nulls, values and names that need escaping, and partitions replaced by overwrites.
 
-Values come from the log, never from the path, so what is written in a directory's name must not matter to a reader.
+Values come from the log, never from the path, so a reader must ignore the name of a directory.
 """
 
 from __future__ import annotations
