@@ -46,7 +46,7 @@ struct Compiled {
 /// Parses an expression of any type over the columns of a schema.
 ///
 /// # Errors
-/// Fails as [`parse_filter`] does.
+/// Fails as [`parse_filter`](crate::parse_filter) does.
 pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expression> {
     let text = with_current_time(text, options)?;
     let schema = Arc::new(nullable(schema));
@@ -110,7 +110,7 @@ impl Expression {
     /// Evaluates the expression for each row of a batch.
     ///
     /// # Errors
-    /// Fails as [`Expression::physical`] and [`matching_rows`] do.
+    /// Fails as [`Expression::physical`] and [`matching_rows`](crate::matching_rows) do.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let compiled = self.compiled(batch)?;
         let computed = compiled.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
