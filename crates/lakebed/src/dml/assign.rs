@@ -1,7 +1,9 @@
-//! Values for columns: what SET says, in the types of the columns, put into rows.
+//! Assignments of values to columns: evaluates the expressions of SET and casts the values to the
+//! types of the columns.
 //!
-//! A primitive column takes what CAST makes of a value; other types take values that have their fields, by name, and CAST brings what is in
-//! them to the column's types. All values are computed from the rows as they were before. Read [`Assignments::new`], then
+//! A value for a primitive column is cast with CAST. For any other type, the value must have the
+//! fields of the column by name, and CAST converts the values of the fields. All values are
+//! computed from the rows before the change. Begin with [`Assignments::new`], then
 //! [`Assignments::apply`].
 
 #[cfg(test)]
@@ -26,10 +28,10 @@ use crate::write::OnLossy;
 use crate::write::fit::fit;
 use crate::{Error, Result};
 
-/// How the text of a value becomes an expression.
+/// Parses the text of a value to an expression.
 pub(crate) type Parse<'p> = dyn Fn(&str) -> Result<Expression> + 'p;
 
-/// What an UPDATE, or a clause of a MERGE that updates, puts into which columns.
+/// The assignments of an UPDATE or of a merge clause that updates.
 #[derive(Debug)]
 pub(crate) struct Assignments {
     schema: StructType,
@@ -37,37 +39,40 @@ pub(crate) struct Assignments {
     sets: Vec<Set>,
 }
 
-/// One column or field and its value.
+/// One column or field and the value that is assigned to it.
 #[derive(Debug)]
 struct Set {
-    /// The places that lead to it, from the column down.
+    /// The path of indexes that leads to the field, from the column down.
     places: Vec<usize>,
-    /// Its name, for messages.
+    /// The name of the column or field, for messages.
     name: String,
     value: Expression,
 }
 
-/// What becomes of fields of a struct that its new value does not have.
+/// How fields of a struct that a new value lacks are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// Such a value is refused.
+    /// A value that lacks fields is refused.
     Refused,
-    /// They become null.
+    /// The fields become null.
     Null,
-    /// They stay as they are.
+    /// The fields keep their values.
     Kept,
 }
 
 impl Assignments {
-    /// Columns and fields by their names, fields as `a.b`, and the texts of their values. `DEFAULT` stands for the default of a column.
+    /// Parses assignments: the names of columns and fields, with fields as `a.b`, and the texts of
+    /// their values. `DEFAULT` means the default of a column.
     ///
     /// # Errors
-    /// If a column is not there or is assigned twice, or if a value cannot be understood or does not fit.
+    /// If a column does not exist or is assigned twice, or if a value cannot be parsed or does not
+    /// fit.
     pub(crate) fn new(schema: &StructType, given: &[(String, String)], parse: &Parse<'_>) -> Result<Self> {
         Self::with(schema, given, Absent::Refused, parse)
     }
 
-    /// The same, with a word on fields that values do not have.
+    /// Parses assignments as [`Self::new`] does. `absent` says how fields that a value lacks are
+    /// treated.
     pub(crate) fn with(schema: &StructType, given: &[(String, String)], absent: Absent, parse: &Parse<'_>) -> Result<Self> {
         let mut seen: Vec<(Vec<usize>, String)> = Vec::with_capacity(given.len());
         let mut sets = Vec::with_capacity(given.len());
@@ -91,19 +96,19 @@ impl Assignments {
         Ok(Self { schema: schema.clone(), absent, sets })
     }
 
-    /// The places of the columns that are assigned, be it in part.
+    /// Returns the indexes of the columns that are assigned, in full or in part.
     pub(crate) fn columns(&self) -> BTreeSet<usize> {
         self.sets.iter().filter_map(|set| set.places.first().copied()).collect()
     }
 
-    /// The paths of the columns that the values are computed from.
+    /// Returns the paths of the columns from which the values are computed.
     pub(crate) fn reads(&self) -> Vec<Vec<String>> {
         let paths: BTreeSet<Vec<String>> = self.sets.iter().flat_map(|set| set.value.columns()).collect();
         paths.into_iter().collect()
     }
 
-    /// The columns afterwards. `before` are all columns of the table as [`fit`] gives them, `over` has for the same rows what the values are
-    /// computed from.
+    /// Returns the columns after the assignments. `before` are all columns of the table as [`fit`]
+    /// returns them. `over` has the input columns of the values for the same rows.
     pub(crate) fn apply(&self, before: &[ArrayRef], over: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let mut after = before.to_vec();
         for set in &self.sets {
@@ -117,7 +122,7 @@ impl Assignments {
         Ok(after)
     }
 
-    /// The column with the value at the place below it.
+    /// Returns the column with the value at the path `below` it.
     fn put(&self, set: &Set, column: &ArrayRef, data_type: &DataType, below: &[usize], value: &ArrayRef) -> Result<ArrayRef> {
         let Some((place, below)) = below.split_first() else {
             return match self.absent {
@@ -133,12 +138,13 @@ impl Assignments {
             return Err(Error::internal(format!("column {}: a field is assigned that is not there", set.name)));
         };
         *child = self.put(set, child, &field.data_type, below, value)?;
-        // What was null has a field now.
+        // A struct that was null is no longer null, because a field is assigned.
         Ok(Arc::new(StructArray::try_new_with_length(of_struct.fields().clone(), children, None, of_struct.len())?))
     }
 }
 
-/// The names that lead to a column: `a.b`, with backticks around what is no plain name. A text that is nothing of the kind is one name.
+/// Parses the path of a column, such as `a.b`; names that are not identifiers have backticks. A
+/// text that is not a path is one name.
 pub(crate) fn column_path(text: &str) -> Result<Vec<String>> {
     match parse(text) {
         Ok(node) => match node.kind {
@@ -150,7 +156,7 @@ pub(crate) fn column_path(text: &str) -> Result<Vec<String>> {
     }
 }
 
-/// A column or field of a table, with the places that lead to it.
+/// Returns a column or field of a table and the path of indexes that leads to it.
 pub(crate) fn find<'s>(schema: &'s StructType, path: &[String]) -> Result<(Vec<usize>, &'s StructField)> {
     let (mut fields, mut places, mut found) = (schema, Vec::with_capacity(path.len()), None::<&StructField>);
     for name in path {
@@ -180,7 +186,7 @@ fn unknown(fields: &StructType, name: &str, above: Option<&StructField>) -> Erro
     })
 }
 
-/// The name of a column or field, as messages show it.
+/// Returns the name of a column or field for messages.
 fn name_of(schema: &StructType, places: &[usize]) -> String {
     let (mut fields, mut names) = (Some(schema), Vec::with_capacity(places.len()));
     for place in places {
@@ -191,7 +197,8 @@ fn name_of(schema: &StructType, places: &[usize]) -> String {
     names.join(".")
 }
 
-/// The value for a column, in its type as far as CAST can bring it there; none if the table is to compute it.
+/// Returns the value for a column, cast to the column's type as far as CAST can; None if the table
+/// computes the value.
 pub(crate) fn value(field: &StructField, text: &str, absent: Absent, parse: &Parse<'_>) -> Result<Option<Expression>> {
     if !text.trim().eq_ignore_ascii_case("default") {
         return typed(parse(text)?, field, absent).map(Some);
@@ -203,7 +210,7 @@ pub(crate) fn value(field: &StructField, text: &str, absent: Absent, parse: &Par
     typed(parse(default)?, field, absent).map(Some)
 }
 
-/// Whether the table gives a column its values.
+/// Returns whether the table computes the values of a column.
 pub(crate) fn is_computed(field: &StructField) -> bool {
     [GENERATION_EXPRESSION, IDENTITY_START].iter().any(|key| field.metadata.contains_key(*key))
 }
@@ -224,7 +231,8 @@ fn typed(mut value: Expression, field: &StructField, absent: Absent) -> Result<E
     Ok(value)
 }
 
-/// The type of a value with the types that its parts have in a column, as far as there are such parts.
+/// Returns the type of a value in which each part has the type of the same part of the column, if
+/// the column has that part.
 fn with_parts_of(given: &ArrowType, to: &DataType) -> Result<ArrowType> {
     use PrimitiveType as P;
     let field = |given: &FieldRef, to: &DataType| {
@@ -252,13 +260,13 @@ fn with_parts_of(given: &ArrowType, to: &DataType) -> Result<ArrowType> {
     })
 }
 
-/// Refuses a value whose parts are not those of the column.
+/// Refuses a value whose parts differ from the parts of the column.
 fn check_shape(value: &Expression, field: &StructField, absent: Absent) -> Result<()> {
     let data = schema_from_arrow(&Schema::new(vec![Field::new(&field.name, value.data_type.clone(), true)]))?;
     let table = StructType { fields: vec![StructField::new(&field.name, field.data_type.clone(), true)] };
     let keeps = |difference: &Difference| match &difference.kind {
         DifferenceKind::NotInData(_) => absent == Absent::Kept,
-        // A variant is a struct of binaries; whether this one is shows with its values.
+        // A variant is a struct of binaries. Only its values show whether a struct is a variant.
         DifferenceKind::Type { table, data } => *table == PrimitiveType::Variant.into() && matches!(data, DataType::Struct(_)),
         DifferenceKind::NotInTable(_) => false,
     };
@@ -278,7 +286,7 @@ fn check_shape(value: &Expression, field: &StructField, absent: Absent) -> Resul
     }
 }
 
-/// A field that a type has and its value has not.
+/// Returns a field of the column's type that the value's type lacks.
 fn lacking(table: &DataType, data: &DataType, place: &str) -> Option<String> {
     match (table, data) {
         (DataType::Struct(table), DataType::Struct(data)) => table.fields.iter().find_map(|field| {
@@ -295,7 +303,8 @@ fn lacking(table: &DataType, data: &DataType, place: &str) -> Option<String> {
     }
 }
 
-/// A value whose missing fields are those that the column had. Where both are null, null is left.
+/// Returns the value with its missing fields taken from the column. A row in which both are null
+/// stays null.
 fn laid_over(value: &ArrayRef, column: &ArrayRef, to: &DataType, name: &str) -> Result<ArrayRef> {
     let (DataType::Struct(fields), Some(given), Some(own)) = (to, value.as_struct_opt(), column.as_struct_opt()) else {
         return fit(value, to, OnLossy::Error, name);
@@ -317,7 +326,7 @@ fn laid_over(value: &ArrayRef, column: &ArrayRef, to: &DataType, name: &str) -> 
     Ok(Arc::new(StructArray::try_new_with_length(own.fields().clone(), own_parts, nulls, own.len())?))
 }
 
-/// Whether a struct lacks fields, or structs in it do.
+/// Returns whether a struct, or a struct in it, lacks fields.
 fn is_partial(to: &StructType, given: &Fields) -> bool {
     to.fields.iter().any(|field| match field_index(given, &field.name).and_then(|place| given.get(place)) {
         None => true,

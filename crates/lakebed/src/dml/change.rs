@@ -1,5 +1,5 @@
-//! A change of rows from beginning to end: what to do is decided on the newest version, written, and committed; if another writer was
-//! faster with something that it depends on, all of it is done again on top of that. Read [`run`].
+//! Runs a change of rows: plans it on the newest version, writes files, and commits. After a
+//! conflict, the whole change is done again on a newer version. Begin with [`run`].
 
 use std::time::Duration;
 
@@ -16,103 +16,110 @@ use crate::write::files::take_back;
 use crate::write::settings::{FileSettings, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
 
-/// How to change rows.
+/// The options of a change of rows.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeOptions {
-    /// An application and its own number of this change: a change that the table knows already is not done again.
+    /// An application id and its number of this change. If the table has the change already, it is
+    /// not done again.
     pub txn: Option<Application>,
-    /// Words of the caller's own, kept in the history.
+    /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
-    /// About how large files become; by default what the table's properties say, else 128 MiB.
+    /// The approximate size of new files. The default is the table's property; without one it is
+    /// 128 MiB.
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
-    /// How long to go on trying while other writers are faster.
+    /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
-    /// Whether all is done again on top of a version that another writer made meanwhile and that it depends on; else that is an error.
+    /// Whether the change is done again on a newer version after a conflict. If false, a conflict
+    /// is an error.
     pub retries: bool,
 }
 
-/// What came of a change of rows.
+/// The outcome of a change of rows.
 #[derive(Debug, Clone)]
 pub struct ChangeOutcome {
-    /// The version that it became, or the latest one if nothing was changed.
+    /// The version that was committed, or the latest version if nothing changed.
     pub version: u64,
-    /// False if there was nothing to do: no row was concerned, or the table knew the change already.
+    /// False if there was nothing to do: no row was selected, or the table already had the change.
     pub committed: bool,
-    /// What was done.
+    /// The metrics of the change.
     pub metrics: ChangeMetrics,
-    /// The table as of that version; none if it could not be read since, which does not undo the change.
+    /// The snapshot of that version. None if it could not be read after the commit; the commit is
+    /// valid all the same.
     pub snapshot: Option<Snapshot>,
 }
 
-/// What was done.
+/// The metrics of a change of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ChangeMetrics {
-    /// Rows that are gone; none if the log does not tell how many there were.
+    /// The number of deleted rows; None if the log does not contain the row counts.
     pub deleted_rows: Option<u64>,
-    /// Rows that are others now.
+    /// The number of updated rows.
     pub updated_rows: u64,
-    /// New rows.
+    /// The number of inserted rows.
     pub inserted_rows: u64,
-    /// Rows that stayed but had to move to new files.
+    /// The number of unchanged rows that were copied to new files.
     pub copied_rows: u64,
-    /// Rows of a merge's source.
+    /// The number of source rows of a merge.
     pub source_rows: u64,
-    /// New files, and their sizes.
+    /// The number of added files.
     pub added_files: u64,
-    /// See above.
+    /// The total size of the added files.
     pub added_bytes: u64,
-    /// Files that are gone, and their sizes.
+    /// The number of removed files.
     pub removed_files: u64,
-    /// See above.
+    /// The total size of the removed files.
     pub removed_bytes: u64,
-    /// Files of changed rows.
+    /// The number of change data files.
     pub change_files: u64,
-    /// Files that got a deletion vector.
+    /// The number of files that got their first deletion vector.
     pub deletion_vectors_added: u64,
-    /// Files that had one and got another.
+    /// The number of files whose deletion vector was replaced.
     pub deletion_vectors_updated: u64,
-    /// Files that had one and are gone.
+    /// The number of removed files that had a deletion vector.
     pub deletion_vectors_removed: u64,
-    /// Files that had to be looked at.
+    /// The number of files that had to be searched for rows.
     pub scanned_files: u64,
-    /// Their sizes: what is read of them is less.
+    /// The total size of these files. Fewer bytes are read.
     pub scanned_bytes: u64,
-    /// Files that partition values ruled out; some may have left the table since its last checkpoint.
+    /// The number of files that partition values pruned. Some of them may have left the table since
+    /// its last checkpoint.
     pub skipped_by_partition: u64,
-    /// The same of statistics.
+    /// The number of files that statistics pruned. Some of them may have left the table since its
+    /// last checkpoint.
     pub skipped_by_statistics: u64,
-    /// What did not fit into memory and went to disk meanwhile.
+    /// The number of bytes that spilled to disk.
     pub spilled_bytes: u64,
-    /// The most that the process had reserved of its memory budget meanwhile.
+    /// The most memory that the process had reserved from its memory budget during the change.
     pub peak_memory_bytes: u64,
-    /// How often another writer was faster.
+    /// The number of conflicts.
     pub conflicts: u64,
 }
 
 /// A change that is ready to be committed.
 pub(super) struct Prepared {
     pub(super) effects: Effects,
-    /// What becomes of the table itself, with the marks of its identity columns; none if it stays as it is.
+    /// The new definition of the table, with the high-water marks of its identity columns; None if
+    /// it does not change.
     pub(super) definition: Option<(Target, Vec<(usize, i64)>)>,
-    /// The metrics so far, without those of files.
+    /// The metrics so far, without the metrics of files.
     pub(super) metrics: ChangeMetrics,
-    /// What the history says, once all metrics are known.
+    /// Returns the operation for the history, from the complete metrics.
     pub(super) operation: Box<dyn FnOnce(&ChangeMetrics) -> Operation + Send>,
-    /// Whether anything changes.
+    /// Whether the change changes nothing.
     pub(super) is_empty: bool,
 }
 
-/// A way to change rows.
+/// A kind of change of rows.
 pub(super) trait Change: Sync {
-    /// Whether it takes no row away and changes none.
+    /// Returns whether the change neither removes nor changes any row.
     fn only_inserts(&self) -> bool {
         false
     }
 
-    /// Does everything but committing it, on top of a version.
+    /// Prepares the change on a version: does everything but the commit.
     fn prepare(&self, snapshot: &Snapshot) -> impl Future<Output = Result<Prepared>> + Send;
 }
 
@@ -132,20 +139,21 @@ impl ChangeOptions {
         }
     }
 
-    /// The conflicts after which the change is done again on a newer version. Another writer of the
-    /// same application may have done it already, which only a look at the newest version tells.
+    /// Returns the conflicts after which the change is done again on a newer version. After a
+    /// conflict with another writer of the same application, only the newest version shows whether
+    /// that writer has already done the change.
     fn retryable(&self) -> Retryable {
         let all = if self.retries { Retryable::all() } else { Retryable::default() };
         all.or_if(self.txn.is_some(), [ConflictKind::ConcurrentTransaction])
     }
 
-    /// How new files are written.
+    /// Returns the settings for new files.
     pub(super) fn file_settings(&self) -> FileSettings {
         FileSettings { target_file_size_bytes: self.target_file_size_bytes, ..FileSettings::default() }
     }
 }
 
-/// Does a change, and commits it.
+/// Does a change and commits it.
 pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
     check_file_size(options.target_file_size_bytes)?;
     options.txn.as_ref().map_or(Ok(()), Application::check)?;
@@ -178,7 +186,7 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
         refuse_append_only(snapshot)?;
     }
     let (begun, memory) = (snapshot.env().monotonic(), MemoryBudget::of_process().watch());
-    // A table that cannot be written is refused before the work.
+    // A table that cannot be written is refused before any work.
     let mut transaction = Transaction::begin(snapshot, options.commit_settings()).await?;
     let prepared = change.prepare(snapshot).await?;
     let files = prepared.effects.files();
@@ -192,7 +200,7 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
         let mut operation = operation(&metrics);
         metrics.peak_memory_bytes = memory.peak_bytes();
         match &options.txn {
-            // That it is done is worth a commit, whether rows changed or not.
+            // A transaction identifier is committed even if no row changed.
             Some(application) => transaction.record(application, None),
             None if is_empty => return Ok(nothing(metrics)),
             None => {}
@@ -213,7 +221,8 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
     outcome
 }
 
-/// A change has no rows of its own to be counted.
+/// Returns the error for a batch whose number the table already has. A change has no rows to count,
+/// so the row count cannot identify the batch.
 fn not_told(snapshot: &Snapshot, Application { id, version, .. }: &Application) -> Error {
     Error::invalid_input(format!(
         "{}: the table has batch {version} of stream '{id}', and nothing tells whether this change is the same batch: give the offsets at which \
@@ -222,7 +231,7 @@ fn not_told(snapshot: &Snapshot, Application { id, version, .. }: &Application) 
     ))
 }
 
-/// Told before anything is read.
+/// Refuses a change of an append-only table. This check comes before any read.
 fn refuse_append_only(snapshot: &Snapshot) -> Result<()> {
     if !snapshot.properties().append_only {
         return Ok(());
@@ -250,7 +259,7 @@ impl ChangeMetrics {
         self.deletion_vectors_removed = totals.deletion_vectors_removed;
     }
 
-    /// By Delta Spark's names for DELETE and UPDATE.
+    /// Adds the metrics to the operation, with Delta Spark's names for DELETE and UPDATE.
     pub(super) fn to_operation(self, operation: Operation) -> Operation {
         let all = [
             ("numRemovedFiles", self.removed_files),

@@ -1,7 +1,8 @@
-//! Deleting rows.
+//! DELETE: deletes rows that a predicate selects.
 //!
-//! Files of which no row is left go as a whole, told by the log where it can; of the others, rows are noted in deletion vectors where the
-//! table allows that, else the rows that stay are copied.
+//! A file with no remaining rows is removed as a whole, without reading it if the log proves this.
+//! In other files, deletion vectors mark the deleted rows if the table supports them. Without
+//! deletion vectors, the remaining rows are copied to new files.
 
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
 use crate::rows::effects::{Effects, notes_vectors};
@@ -11,7 +12,7 @@ use crate::rows::target::Target;
 use crate::transaction::Operation;
 use crate::{Result, Snapshot, Table};
 
-/// Rows that are to go. Nothing is read before [`run`](Delete::run).
+/// A delete. Nothing is read before [`run`](Delete::run).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -36,21 +37,21 @@ pub struct Delete {
 }
 
 impl Table {
-    /// Deletes rows: all of them, unless a filter tells which.
+    /// Deletes rows. Without a filter, all rows are deleted.
     pub fn delete(&self) -> Delete {
         Delete { table: self.clone(), filter: None, options: ChangeOptions::default() }
     }
 }
 
 impl Delete {
-    /// Only the rows for which this Spark SQL expression is true.
+    /// Deletes only the rows for which this Spark SQL expression is true.
     #[must_use]
     pub fn filter(mut self, text: impl Into<String>) -> Self {
         self.filter = Some(text.into());
         self
     }
 
-    /// How to do it.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: ChangeOptions) -> Self {
         self.options = options;
@@ -85,7 +86,7 @@ impl Change for Deletion<'_> {
         metrics.add_plan(&plan);
         metrics.deleted_rows = deleted.rows()?;
         let is_empty = deleted.is_empty();
-        // What leaves tells the changes by itself, unless rows are copied.
+        // The removed files and deletion vectors already show the changes, unless rows are copied.
         let copies = !notes_vectors(snapshot) && !deleted.parts.is_empty();
         let mut rewrite = Rewrite::begin(snapshot, &target, copies)?;
         if let Err(error) = rewrite.record_deleted(&deleted).await {

@@ -1,8 +1,8 @@
-//! Changing the rows of a table: deleting, updating, merging.
+//! Changes of a table's rows: write, delete, update and merge.
 //!
-//! The way of a change: the newest version is planned and searched for the rows concerned (`rows::search`), what takes their place is
-//! written (`rows::rewrite`), and a transaction commits all of it; `change` does that again where another writer was faster. Read
-//! [`Delete`] first.
+//! Delete, update and merge run in these steps. They plan on the newest version and search for the
+//! rows to change (`rows::search`). They write the new rows (`rows::rewrite`). A transaction
+//! commits everything. After a conflict, `change` does this again. Begin with [`Delete`].
 
 mod assign;
 mod change;

@@ -1,7 +1,8 @@
-//! Updating rows.
+//! UPDATE: updates rows that a predicate selects.
 //!
-//! The rows are found and changed in one go: of each file first the columns are read by which rows are chosen, then the others of the rows
-//! that were. The changed rows stand in new files; the old ones leave theirs as deleted rows do.
+//! Rows are found and changed in one pass. In each file, the columns of the predicate are read
+//! first, and then the other columns of the selected rows. The updated rows are written to new
+//! files. The old rows are deleted in the same way as DELETE does it.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::write::fill::Incoming;
 use crate::write::rules::WriteRules;
 use crate::{Error, Result, Snapshot, Table};
 
-/// Rows that are to become others. Nothing is read before [`run`](Update::run).
+/// An update. Nothing is read before [`run`](Update::run).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -47,28 +48,29 @@ pub struct Update {
 }
 
 impl Table {
-    /// Updates rows: all of them, unless a filter tells which.
+    /// Updates rows. Without a filter, all rows are updated.
     pub fn update(&self) -> Update {
         Update { table: self.clone(), set: Vec::new(), filter: None, options: ChangeOptions::default() }
     }
 }
 
 impl Update {
-    /// Puts the value of a Spark SQL expression over the row into a column; `a.b` is a field of a struct.
+    /// Assigns the value of a Spark SQL expression over the row to a column; `a.b` is a field of a
+    /// struct.
     #[must_use]
     pub fn set(mut self, column: impl Into<String>, expression: impl Into<String>) -> Self {
         self.set.push((column.into(), expression.into()));
         self
     }
 
-    /// Only the rows for which this Spark SQL expression is true.
+    /// Updates only the rows for which this Spark SQL expression is true.
     #[must_use]
     pub fn filter(mut self, text: impl Into<String>) -> Self {
         self.filter = Some(text.into());
         self
     }
 
-    /// How to do it.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: ChangeOptions) -> Self {
         self.options = options;
@@ -90,7 +92,7 @@ struct Updating<'a> {
     now_ms: i64,
 }
 
-/// What becomes of rows.
+/// Computes the updated rows.
 struct Changer {
     assignments: Assignments,
     incoming: Incoming,
@@ -138,7 +140,7 @@ impl Change for Updating<'_> {
     }
 }
 
-/// Writes what becomes of all rows that are found, and tells how many they are.
+/// Updates all rows that are found and writes them; returns their number.
 async fn change_rows(search: &mut Search, rewrite: &mut Rewrite, changer: &Arc<Changer>) -> Result<u64> {
     let (cores, mut rows) = (Cores::new(), 0);
     while let Some(found) = search.next().await? {
@@ -158,7 +160,7 @@ impl Changer {
         Ok(Self { assignments, incoming })
     }
 
-    /// The rows afterwards; every condition of the table holds for them.
+    /// Returns the rows after the update, and checks every constraint of the table.
     fn change(&self, before: &RecordBatch) -> Result<RecordBatch> {
         let columns = self.assignments.apply(before.columns(), before)?;
         let options = RecordBatchOptions::new().with_row_count(Some(before.num_rows()));

@@ -1,4 +1,4 @@
-//! What columns hold after assignments, by hand.
+//! Tests what columns contain after assignments, with hand-written expectations.
 
 use arrow_array::{Date32Array, Decimal128Array, Int32Array, Int64Array, StringArray};
 use lakebed_core::ErrorKind;
@@ -35,7 +35,8 @@ fn schema() -> StructType {
     StructType { fields }
 }
 
-/// Rows 1 to 3; the struct of the second is null, with values below it that nobody may see; that of the third has a null inside.
+/// Returns rows 1 to 3. The struct of row 2 is null and has hidden values below it. The struct of
+/// row 3 has a null inside.
 fn rows() -> RecordBatch {
     let schema = filter_schema(&schema()).unwrap();
     let ArrowType::Struct(fields) = schema.field(3).data_type() else { panic!() };
@@ -63,7 +64,7 @@ fn assignments(given: &[(&str, &str)], absent: Absent) -> Result<Assignments> {
     Assignments::with(&self::schema(), &given, absent, &|text| parse_expr(text, &schema, &Options::default()))
 }
 
-/// The columns after assignments, each as one text a row.
+/// Returns the columns after the assignments, one string per row.
 fn after(given: &[(&str, &str)]) -> Vec<Vec<String>> {
     let rows = rows();
     let after = assignments(given, Absent::Refused).unwrap().apply(rows.columns(), &rows).unwrap();
@@ -109,7 +110,7 @@ fn assignments_see_row_before_update() {
         after[3],
         [
             "{x: 1, a.b: p, inner: {k: 2}}",
-            // The struct was null, and what stands below a null is null.
+            // The struct was null, so its fields are null.
             "{x: 2, a.b: NULL, inner: {k: 3}}",
             "{x: 3, a.b: r, inner: {k: 4}}"
         ]
@@ -182,7 +183,7 @@ fn what_cannot_be_assigned_is_refused() {
     assert!(error.message().starts_with("column id: the expression `1 / (id - 2)` failed: "), "{error}");
 }
 
-/// A struct column `from` with fewer fields beside the table's columns, by which `s` is set.
+/// Assigns a struct column `from` with fewer fields to `s`.
 fn struct_set_from_fewer_fields(absent: Absent) -> Result<Vec<String>> {
     let inner = Fields::from(vec![Field::new("j", ArrowType::Int64, true)]);
     let fields =
@@ -199,7 +200,7 @@ fn struct_set_from_fewer_fields(absent: Absent) -> Result<Vec<String>> {
     inner.fields.push(StructField::new("j", PrimitiveType::Long, true));
     let given = [("s".to_owned(), "from".to_owned())];
     let assigned = Assignments::with(&table, &given, absent, &|text| parse_expr(text, &over.schema(), &Options::default()))?;
-    // As they are read, with a new field.
+    // The columns before the assignment, as a scan returns them, with a new field.
     let before: Vec<ArrayRef> = rows()
         .columns()
         .iter()

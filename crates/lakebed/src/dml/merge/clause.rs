@@ -1,7 +1,8 @@
-//! The clauses of a merge: as they are given, and as they are understood.
+//! The clauses of a merge: as the caller gives them, and parsed.
 //!
-//! The rules are Delta Spark's. A clause about pairs of rows names columns of both tables; one about rows of the source that match nothing
-//! sees these alone, and one about rows of the target that match nothing sees those. Read [`Clause`], then [`Clauses::new`].
+//! The rules are Delta Spark's. A clause for matches can name columns of both tables. A clause for
+//! source rows without a match can name only source columns. A clause for target rows without a
+//! match can name only target columns. Begin with [`Clause`], then [`Clauses::new`].
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,8 @@ use super::names::{Side, Sides, is_same, quoted};
 use crate::dml::assign::{Absent, Assignments, column_path, find, is_computed, value};
 use crate::{Error, Result};
 
-/// What becomes of some rows: the first clause of their kind does it whose condition is true for them.
+/// One clause of a merge. For each row, the first clause of its kind whose condition is true
+/// applies.
 ///
 /// ```
 /// use lakebed::dml::merge::{Action, Clause, When};
@@ -30,42 +32,44 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {
-    /// Which rows it is about.
+    /// The rows to which the clause applies.
     pub when: When,
-    /// What must also be true of them. Of the clauses of a kind only the last can do without.
+    /// A further condition for the rows. Only the last clause of a kind can be without one.
     pub condition: Option<String>,
-    /// What becomes of them.
+    /// What the clause does with the rows.
     pub action: Action,
 }
 
-/// Which rows a clause is about.
+/// The rows to which a clause applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Rows of the target with the row of the source that matches them.
+    /// Target rows with the source row that matches them.
     Matched,
-    /// Rows of the source that match none of the target.
+    /// Source rows that match no target row.
     NotMatched,
-    /// Rows of the target that match none of the source.
+    /// Target rows that match no source row.
     NotMatchedBySource,
 }
 
-/// What becomes of rows. Columns are named by path, `a.b` for fields of structs, and their values are expressions; `DEFAULT` alone stands
-/// for the default of a column.
+/// What a clause does with rows. Columns are named by path, with `a.b` for fields of structs.
+/// Values are expressions. `DEFAULT` alone means the default of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// All columns get the values of the source's columns of the same names.
+    /// All columns get the values of the source columns with the same names.
     UpdateAll,
     /// These columns get these values.
     Update(Vec<(String, String)>),
-    /// The rows leave the table.
+    /// The rows are deleted.
     Delete,
-    /// New rows with the values of the source's columns of the same names.
+    /// New rows are inserted with the values of the source columns with the same names.
     InsertAll,
-    /// New rows with these values in these columns. Others get their defaults, or null.
+    /// New rows are inserted with these values in these columns. Other columns get their defaults,
+    /// or null.
     Insert(Vec<(String, String)>),
 }
 
-/// All clauses of a merge, understood; those of a kind in their order. What they compute is over the flat schema.
+/// All clauses of a merge, parsed. Within a kind they keep their order. Their expressions use the
+/// flat schema.
 #[derive(Debug)]
 pub(crate) struct Clauses {
     pub(crate) matched: Vec<Change>,
@@ -73,7 +77,7 @@ pub(crate) struct Clauses {
     pub(crate) not_matched_by_source: Vec<Change>,
 }
 
-/// What becomes of a row of the target.
+/// A parsed clause that changes target rows.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) condition: Option<Filter>,
@@ -86,19 +90,21 @@ pub(crate) enum Act {
     Update(Assignments),
 }
 
-/// A row that a row of the source becomes.
+/// A parsed clause that inserts source rows.
 #[derive(Debug)]
 pub(crate) struct NewRow {
     pub(crate) condition: Option<Filter>,
-    /// Places in the table's schema and the values that are given for them, which are still to be fitted. The table fills the other columns.
+    /// Indexes of columns in the table's schema and the values for them. The values still have to
+    /// be cast to the column types. The table fills the other columns.
     pub(crate) columns: Vec<(usize, Expression)>,
 }
 
 impl Clauses {
-    /// `table` is the schema that the table will have. If it `evolves`, values may lack columns and fields.
+    /// Parses the clauses. `table` is the schema that the table will have. If it `evolves`, values
+    /// may lack columns and fields.
     ///
     /// # Errors
-    /// If the clauses break a rule, or cannot be understood.
+    /// If the clauses break a rule or cannot be parsed.
     pub(crate) fn new(given: &[Clause], sides: &Sides, table: &StructType, evolves: bool) -> Result<Self> {
         check(given)?;
         let reader = Reader { sides, table, evolves };
@@ -126,7 +132,7 @@ impl When {
 }
 
 impl Action {
-    /// What the history calls it.
+    /// Returns the name of the action in the history.
     fn name(&self) -> &'static str {
         match self {
             Action::UpdateAll | Action::Update(_) => "update",
@@ -136,7 +142,7 @@ impl Action {
     }
 }
 
-/// The clauses of a kind as Delta Spark writes them to `operationParameters`.
+/// Returns the clauses of a kind as Delta Spark writes them to `operationParameters`.
 pub(crate) fn shown(given: &[Clause], when: When) -> String {
     let shown = given.iter().filter(|clause| clause.when == when).map(|clause| {
         let predicate = clause.condition.as_ref().map(|condition| ("predicate".to_owned(), json!(condition)));
@@ -146,7 +152,8 @@ pub(crate) fn shown(given: &[Clause], when: When) -> String {
     Value::Array(shown.collect()).to_string()
 }
 
-/// The part of the source's schema that a table gets which evolves: what is assigned under its own name.
+/// Returns the part of the source schema that is added to the table under schema evolution: the
+/// columns and fields that clauses assign under their own names.
 pub(crate) fn evolving(source: &StructType, given: &[Clause], target_alias: &str) -> Result<StructType> {
     let takes_part = given.iter().filter(|clause| clause.when != When::NotMatchedBySource);
     let (mut all, mut paths) = (false, Vec::new());
@@ -165,7 +172,7 @@ pub(crate) fn evolving(source: &StructType, given: &[Clause], target_alias: &str
     Ok(assigned_part(source, &paths, all))
 }
 
-/// The fields that the paths name, or all that no path names a part of.
+/// Returns the fields that the paths name, or every field with `all`.
 fn assigned_part(source: &StructType, paths: &[&[String]], all: bool) -> StructType {
     let part = |field: &StructField| {
         let own = paths.iter().filter_map(|path| path.split_first()).filter(|(name, _)| is_same(name, &field.name));
@@ -183,7 +190,7 @@ fn assigned_part(source: &StructType, paths: &[&[String]], all: bool) -> StructT
     StructType { fields: source.fields.iter().filter_map(part).collect() }
 }
 
-/// The path of a column of the target, without the alias that may stand before it.
+/// Returns the path of a target column, without the alias that may precede it.
 fn own_path(text: &str, target_alias: &str, has_column: impl Fn(&str) -> bool) -> Result<Vec<String>> {
     let mut path = column_path(text)?;
     let is_qualified =
@@ -194,7 +201,7 @@ fn own_path(text: &str, target_alias: &str, has_column: impl Fn(&str) -> bool) -
     Ok(path)
 }
 
-/// What holds for the clauses together, whatever stands in them.
+/// Checks the rules for the clauses as a whole. These do not depend on the expressions.
 fn check(given: &[Clause]) -> Result<()> {
     if given.is_empty() {
         return Err(Error::invalid_input("a merge without clauses does nothing: say what becomes of rows that match, or do not"));
@@ -230,7 +237,7 @@ fn check(given: &[Clause]) -> Result<()> {
     Ok(())
 }
 
-/// What clauses are understood with.
+/// The context in which clauses are parsed.
 struct Reader<'a> {
     sides: &'a Sides,
     table: &'a StructType,
@@ -281,7 +288,7 @@ impl Reader<'_> {
         Ok(NewRow { condition, columns })
     }
 
-    /// The places of columns, each once, with the texts of their values.
+    /// Returns the indexes of the columns, each at most once, with the texts of their values.
     fn inserted(&self, columns: &[(String, String)]) -> Result<Vec<(usize, String)>> {
         let mut given: Vec<(usize, String)> = Vec::with_capacity(columns.len());
         for (column, text) in columns {
@@ -297,7 +304,8 @@ impl Reader<'_> {
         Ok(given)
     }
 
-    /// The columns that `*` stands for: their places, names, and the flat texts of the source's columns of the same names.
+    /// Returns the columns that `*` means: their indexes, names, and the flat names of the source
+    /// columns with the same names.
     fn same_names(&self, what: &str) -> Result<Vec<(usize, (String, String))>> {
         let source = self.sides.schema(Side::Source).fields();
         let (mut found, mut missing) = (Vec::new(), Vec::new());

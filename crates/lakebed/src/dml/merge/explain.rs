@@ -1,4 +1,5 @@
-//! What a merge would do, told before it is done: by which keys rows find each other, and which files may be concerned.
+//! Explains a merge without running it: the keys that match rows, and the files that the merge
+//! would read.
 
 use std::sync::Arc;
 
@@ -8,40 +9,43 @@ use crate::Result;
 use crate::rows::effects::notes_vectors;
 use crate::scan::Explanation;
 
-/// What a merge would do.
+/// The explanation of a merge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergeExplanation {
-    /// Which files of the target it would look at, and why not fewer.
+    /// The target files that the merge would read, and why other files cannot be pruned.
     pub scan: Explanation,
-    /// What rows must have in common; without keys every row is held against every row.
+    /// The values that must be equal in a match. Without keys, every source row is compared with
+    /// every target row.
     pub keys: Vec<MergeKey>,
-    /// The rows of the source.
+    /// The number of source rows.
     pub source_rows: u64,
-    /// In how many parts they meet the target: each looks through its files.
+    /// The number of parts into which the source is split. The merge reads its target files once
+    /// for each part.
     pub source_parts: usize,
-    /// What of the source did not fit into memory.
+    /// The number of bytes of the source that spilled to disk.
     pub spilled_bytes: u64,
-    /// Whether rows leave their files by deletion vectors; else the files are written anew without them.
+    /// Whether rows are deleted with deletion vectors. If false, the files are rewritten without
+    /// them.
     pub by_deletion_vectors: bool,
-    /// Whether what happens to rows is recorded in files of its own.
+    /// Whether the merge writes change data files.
     pub records_changes: bool,
 }
 
 /// Two values that must be equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeKey {
-    /// Of the table.
+    /// The expression over the target.
     pub target: String,
-    /// Of the source.
+    /// The expression over the source.
     pub source: String,
     /// Whether null equals null.
     pub null_safe: bool,
-    /// Whether the values of the source rule out files.
+    /// Whether the source values of the key prune files.
     pub prunes: bool,
 }
 
 impl Merge {
-    /// What it would do. Reads the log, no data.
+    /// Explains the merge. Reads the log, but no data files.
     pub async fn explain(&self) -> Result<MergeExplanation> {
         let (snapshot, source) = (self.table.snapshot().await?.by_log().await?, &self.source.0);
         let plan = Plan::new(&self.given, &snapshot, source).await?;

@@ -1,19 +1,20 @@
-//! What a caller asks of a merge.
+//! The arguments of a merge.
 
 use super::clause::Clause;
 use crate::dml::change::ChangeOptions;
 
-/// What a caller asks of a merge.
+/// The arguments of a merge.
 #[derive(Debug, Clone)]
 pub(super) struct Given {
     pub(super) on: String,
-    /// The columns that must be equal, where the merge is one by keys. Then `on` only says so in the history.
+    /// The columns that must be equal, if the merge is by keys. Then `on` is only the text for the
+    /// history.
     pub(super) keys: Vec<String>,
     pub(super) target_alias: String,
     pub(super) source_alias: String,
     pub(super) clauses: Vec<Clause>,
     pub(super) evolves: bool,
     pub(super) options: ChangeOptions,
-    /// What the current time means, from beginning to end.
+    /// The value of the current time for the whole merge.
     pub(super) now_ms: i64,
 }

@@ -1,7 +1,8 @@
-//! Which rows of a source may have the keys of a row of the target: found by hash, so a pair found here may still differ.
+//! A hash index that finds the source rows that may have the same keys as a target row. Keys of a
+//! pair found here can still differ, because their hashes can collide.
 //!
-//! Whoever asks looks at the whole ON condition for each pair. Read [`JoinIndex::new`], then [`JoinIndex::may_match`] and
-//! [`JoinIndex::pairs`].
+//! The caller checks the whole ON condition for each pair. Begin with [`JoinIndex::new`], then
+//! [`JoinIndex::may_match`] and [`JoinIndex::pairs`].
 
 #[cfg(test)]
 mod tests;
@@ -13,11 +14,11 @@ use datafusion_common::hash_utils::{RandomState, create_hashes};
 
 use crate::{Error, Result};
 
-/// So many rows are hashed at a time: what they need stays in the nearest caches.
+/// The number of rows that are hashed at a time. Their keys and hashes fit in the CPU's caches.
 const WINDOW_ROWS: usize = 4_096;
 /// The most pairs of a block.
 const BLOCK_PAIRS: usize = 65_536;
-/// How many bits there are for a row to tell what has been seen.
+/// The number of bits per source row in `seen`.
 const SEEN_BITS: usize = 16;
 
 /// The rows of a part of a source by the hash of their keys.
@@ -26,18 +27,20 @@ pub(crate) struct JoinIndex {
     types: Vec<DataType>,
     null_safe: Vec<bool>,
     rows: u32,
-    /// How far a mixed hash is shifted to give its place in `seen` and in `starts`.
+    /// The shifts that turn a mixed hash into an index of `seen` and of `starts`.
     seen_shift: u32,
     start_shift: u32,
-    /// For each beginning of a hash three bits of each hash that a row has: most rows of a target are found wanting here.
+    /// A Bloom filter: for each hash prefix, three bits of each source hash with that prefix. It
+    /// excludes most target rows without a match.
     seen: Vec<u64>,
-    /// For each other beginning where its rows begin, and at last where all end.
+    /// For each hash prefix of `64 - start_shift` bits, the index of its first entry. The last
+    /// element is the number of all entries.
     starts: Vec<u32>,
-    /// The rows with the same beginning side by side, in their order.
+    /// The source rows, grouped by hash prefix, in row order within a group.
     entries: Vec<Entry>,
 }
 
-/// A row of the source with the end of its hash.
+/// A source row with the low bits of its hash.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     tag: u32,
@@ -47,28 +50,29 @@ struct Entry {
 /// Pairs of rows that may match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// The rows of the target, in order.
+    /// The target rows, in order.
     pub(crate) target_rows: Vec<u32>,
-    /// The row of the source for each of them, for the same row of the target in order.
+    /// The source row for each target row; in order for the same target row.
     pub(crate) source_rows: Vec<u32>,
 }
 
-/// The pairs for rows of a target, block by block.
+/// An iterator over the pairs for target rows, block by block.
 #[derive(Debug)]
 pub(crate) struct Pairs<'a> {
     index: &'a JoinIndex,
     keys: Vec<ArrayRef>,
     comparable: Option<NullBuffer>,
     rows: usize,
-    /// The first row of the target that has not been looked up.
+    /// The first target row that has not been looked up.
     row: usize,
-    /// The candidates of the rows before that, how many of them are done, and how many entries of the next one.
+    /// The candidates of the rows before `row`, the number of finished candidates, and the number
+    /// of finished entries of the next candidate.
     candidates: Vec<Candidate>,
     done: usize,
     passed: usize,
 }
 
-/// A row of the target with the end of its hash, and the entries with the same beginning.
+/// A target row with the low bits of its hash, and the range of entries with the same hash prefix.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     row: u32,
@@ -78,8 +82,9 @@ struct Candidate {
 }
 
 impl JoinIndex {
-    /// The index of `rows` rows with these keys, floats in one form. A NULL equals only a NULL, and only in columns that are `null_safe`.
-    /// Without keys every row may match every row.
+    /// Builds the index of `rows` rows with these keys. Floats must be normalized. A NULL equals
+    /// only a NULL, and only in columns that are `null_safe`. Without keys, every row may match
+    /// every row.
     ///
     /// # Errors
     /// If values of the type of a key cannot be hashed.
@@ -104,7 +109,7 @@ impl JoinIndex {
         Ok(index)
     }
 
-    /// For each row of a target whether a row of the source may have its keys.
+    /// Returns for each target row whether a source row may have its keys.
     pub(crate) fn may_match(&self, keys: &[ArrayRef], rows: usize) -> Result<BooleanBuffer> {
         if self.types.is_empty() {
             return Ok(if self.rows > 0 { BooleanBuffer::new_set(rows) } else { BooleanBuffer::new_unset(rows) });
@@ -126,7 +131,8 @@ impl JoinIndex {
         })
     }
 
-    /// The pairs for rows of a target: in the order of its rows, and for each in the order of the rows of the source.
+    /// Returns the pairs for target rows, in the order of the target rows, and for each in the
+    /// order of the source rows.
     pub(crate) fn pairs(&self, keys: &[ArrayRef], rows: usize) -> Pairs<'_> {
         Pairs {
             index: self,
@@ -148,7 +154,8 @@ impl JoinIndex {
         self.start_shift = 64 - starts.trailing_zeros();
         self.seen_shift = 64 - seen.trailing_zeros();
         self.seen = vec![0; seen];
-        // Two places on, so that after the sums each place is one on, and after the filling it is where it belongs.
+        // Counts go two elements further on. After the sums, each start is one element too far on,
+        // and after the filling each start is in its place.
         self.starts = vec![0; starts + 2];
         let mut count = 0;
         for (_, hash) in hashes.iter().enumerate().filter(|(row, _)| kept(*row)) {
@@ -174,9 +181,10 @@ impl JoinIndex {
         &self.entries[candidate.begin as usize..candidate.end as usize]
     }
 
-    /// The candidates of the rows of a target from `first` on, of as many as go at a time, NULL or not.
+    /// Returns the candidates of one window of target rows from `first` on, with and without NULL.
     ///
-    /// One thing is done for all rows before the next, without branches: so a row does not wait until another's memory has come.
+    /// Each step runs for all rows before the next step begins, and without branches. This way no
+    /// row waits for a memory access of another row.
     fn look_up(&self, keys: &[ArrayRef], first: usize, rows: usize, candidates: &mut Vec<Candidate>) -> Result<()> {
         self.check_keys(keys, rows)?;
         let length = WINDOW_ROWS.min(rows - first);
@@ -207,7 +215,8 @@ impl JoinIndex {
         }
     }
 
-    /// The rows whose keys may equal any: none is NULL where a NULL equals nothing.
+    /// Returns which rows have keys that can equal other keys: a NULL in a column that is not
+    /// `null_safe` equals nothing.
     fn comparable(&self, keys: &[ArrayRef]) -> Option<NullBuffer> {
         let strict = keys.iter().zip(&self.null_safe).filter(|(_, null_safe)| !**null_safe);
         strict.fold(None, |all, (key, _)| NullBuffer::union(all.as_ref(), key.logical_nulls().as_ref()))
@@ -219,7 +228,7 @@ fn hash(keys: &[ArrayRef], hashes: &mut [u64]) -> Result<()> {
     hashed.map(|_| ()).map_err(|error| Error::internal("keys of these types cannot be hashed").with_source(error))
 }
 
-/// The beginning of a product depends on all bits of the hash.
+/// Mixes a hash. The high bits of the product depend on all bits of the hash.
 #[inline]
 fn mix(hash: u64) -> u64 {
     hash.wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -230,7 +239,7 @@ fn tag(hash: u64) -> u32 {
     hash as u32
 }
 
-/// Three bits of a word.
+/// Returns a word in which three bits, chosen by the hash, are set.
 #[inline]
 fn mask(hash: u64) -> u64 {
     1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63)
@@ -282,7 +291,7 @@ impl Pairs<'_> {
         Ok(())
     }
 
-    /// Every row of the source for every row of the target.
+    /// Returns every source row for every target row.
     fn all(&mut self) -> Block {
         let mut block = Block::default();
         let all = self.index.rows as usize;

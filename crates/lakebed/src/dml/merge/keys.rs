@@ -1,5 +1,7 @@
-//! The ON condition of a merge by keys, which depends on the table: the source's values are compared in the form in which the table keeps
-//! them. Else a row with a text that is padded, with digits that go or with an empty text in a partition column would not find itself again.
+//! The ON condition of a merge by keys. It depends on the table, because the source values are
+//! compared in the form in which the table stores them. Without this, a row would not match its own
+//! stored form if its text is padded, if digits are cut, or if it has an empty text in a partition
+//! column.
 
 use lakebed_core::path::hive::NULL_NAME;
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -9,12 +11,13 @@ use super::names::quoted;
 use crate::definition::columns::as_type;
 use crate::write::rules::WriteRules;
 
-/// The columns of both tables that must be equal, as text. Null equals null.
+/// Returns the condition that the columns of both tables are equal, as text. Null equals null.
 pub(super) fn equal_columns(keys: &[String], target_alias: &str, source_alias: &str) -> String {
     all_equal(keys, [target_alias, source_alias], |_, own| own)
 }
 
-/// The ON condition on top of a version. The rules are those of the table as the merge leaves it.
+/// Returns the ON condition on top of a version. `rules` are the rules of the table after the
+/// merge.
 pub(super) fn condition(given: &Given, rules: &WriteRules, source: &StructType) -> String {
     if given.keys.is_empty() {
         return given.on.clone();
@@ -22,7 +25,7 @@ pub(super) fn condition(given: &Given, rules: &WriteRules, source: &StructType) 
     all_equal(&given.keys, [&given.target_alias, &given.source_alias], |key, own| {
         match (rules.schema.field(key), source.field(key)) {
             (Some(target), Some(source)) => stored_form(own, target, source, rules),
-            // Whoever parses the condition finds that the column is missing.
+            // The parser of the condition reports the missing column.
             _ => own,
         }
     })
@@ -34,11 +37,12 @@ fn all_equal(keys: &[String], [target, source]: [&str; 2], in_source: impl Fn(&s
     keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")
 }
 
-/// The text of a source's value as `Incoming::rows` makes it a value of the table: by CAST, padded, and null where the log knows no other.
+/// Returns the expression for a source value in the form that `Incoming::rows` stores: cast,
+/// padded, and null where the log cannot store another value.
 fn stored_form(own: String, target: &StructField, source: &StructField, rules: &WriteRules) -> String {
     use PrimitiveType as P;
     let is_same = target.data_type == source.data_type || (is_text(target) && is_text(source));
-    // Whole numbers are compared as they are: what does not fit equals none.
+    // Whole numbers are compared without a cast. A value that does not fit equals no stored value.
     let cast = if is_same || (is_whole(target) && is_whole(source)) { own } else { as_type(&own, target) };
     let padded = match target.data_type {
         DataType::Primitive(P::Char { length }) => format!("if(length({cast}) < {length}, rpad({cast}, {length}, ' '), {cast})"),

@@ -1,5 +1,6 @@
-//! A merge by keys takes its source's columns over without loss, unless digits may go. A merge by a condition assigns values as SQL does, by
-//! CAST. Texts are parsed by both, since a text that means no such value is an error.
+//! Checks that a merge by keys takes over the source columns without loss, unless the caller lets
+//! digits be cut. A merge by a condition assigns values with CAST, as SQL does. Both parse texts,
+//! because a text that is not a value of the type is an error.
 
 use arrow_array::RecordBatch;
 use lakebed_core::schema::assign::{DifferenceKind, compare};
@@ -10,13 +11,14 @@ use super::source::Source;
 use crate::write::fit::{OnLossy, fit};
 use crate::{Error, Result};
 
-/// Whether values of the source must not change on their way into the table.
+/// Returns whether source values must not change on their way into the table.
 pub(super) fn is_asked(given: &Given, source: &Source) -> bool {
     !given.keys.is_empty() && source.on_lossy() == OnLossy::Error
 }
 
-/// Refuses columns whose type a write would refuse, such as fractions for whole numbers. The check skips text columns: the merge parses texts
-/// when it assigns them, and refuses those that it cannot parse.
+/// Refuses columns whose type a write would refuse, such as fractions for whole numbers. The check
+/// skips text columns: the merge parses texts when it assigns them, and refuses those that it
+/// cannot parse.
 pub(super) fn check_types(table: &str, target: &StructType, source: &StructType) -> Result<()> {
     let differences = compare(target, source, |_| true);
     let loses = |kind: &DifferenceKind| matches!(kind, DifferenceKind::Type { table, data } if !is_text(table) && !is_text(data));
@@ -31,7 +33,7 @@ pub(super) fn check_types(table: &str, target: &StructType, source: &StructType)
     )))
 }
 
-/// Refuses values that the columns of the target cannot hold.
+/// Refuses values that the target columns cannot store.
 pub(super) fn check_values(target: &StructType, source: &StructType, rows: &RecordBatch) -> Result<()> {
     for (field, column) in source.fields.iter().zip(rows.columns()) {
         let held = target.field(&field.name).filter(|held| held.data_type != field.data_type);

@@ -1,8 +1,10 @@
-//! Merging rows of a source into a table: rows that match are updated or deleted, others inserted.
+//! MERGE: merges source rows into a table. Matching rows are updated or deleted, and other source
+//! rows are inserted.
 //!
-//! The source is read once and kept, in memory or beside it (`source`); what it says about the target rules out most of that (`plan`,
-//! `summary`); rows meet by hash (`index`), part by part of the source, and what becomes of them is decided in `probe` and written in
-//! `run`. Read [`Merge`].
+//! The source is read once and kept in memory or spilled (`source`). The values of the source prune
+//! most of the target (`plan`, `summary`). Rows are matched by hash, one part of the source at a
+//! time (`index`). `probe` decides what happens to the rows, and `run` writes it. Begin with
+//! [`Merge`].
 
 mod clause;
 mod explain;
@@ -32,14 +34,15 @@ use given::Given;
 use run::Merging;
 use source::Source;
 
-/// Of the memory budget, what the rows of a source may take. More of them are kept in a file.
+/// Source rows may take this part of the memory budget (one fourth). A larger source spills to a
+/// temporary file.
 const SOURCE_SHARE: u64 = 4;
 
-/// The rows of a source, read and kept: in memory, or in a temporary file if they are many.
+/// The rows of a source, read and kept in memory, or in a temporary file if they are many.
 #[derive(Debug, Clone)]
 pub struct MergeSource(Arc<Source>);
 
-/// Rows that are to be merged into a table. Nothing is read before [`run`](Merge::run).
+/// A merge of rows into a table. Nothing is read before [`run`](Merge::run).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -75,25 +78,27 @@ pub struct Merge {
 }
 
 impl MergeSource {
-    /// Reads all rows.
+    /// Reads all rows of the source.
     pub async fn read(data: RecordBatchStream) -> Result<Self> {
         Self::read_with(data, OnLossy::default()).await
     }
 
-    /// The same, with a word on digits that no column can hold.
+    /// Reads all rows as [`Self::read`] does. `on_lossy` says how digits that a column cannot hold
+    /// are treated.
     pub async fn read_with(data: RecordBatchStream, on_lossy: OnLossy) -> Result<Self> {
         let most_bytes = MemoryBudget::of_process().limit_bytes() / SOURCE_SHARE;
         Source::read(data, on_lossy, most_bytes).await.map(Arc::new).map(Self)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.0.rows()
     }
 }
 
 impl Table {
-    /// Merges rows into the table. Rows of both for which the condition is true match; it names their columns as `target.a` and `source.b`.
+    /// Merges rows into the table. A target row and a source row match if the condition is true for
+    /// them. The condition names columns as `target.a` and `source.b`.
     pub fn merge(&self, source: &MergeSource, on: impl Into<String>) -> Merge {
         let given = Given {
             on: on.into(),
@@ -110,15 +115,17 @@ impl Table {
 }
 
 impl Merge {
-    /// What becomes of some rows. Of several clauses about the same rows the first one does it whose condition is true.
+    /// Adds a clause. If several clauses apply to the same rows, the first one whose condition is
+    /// true takes effect.
     #[must_use]
     pub fn when(mut self, clause: Clause) -> Self {
         self.given.clauses.push(clause);
         self
     }
 
-    /// Rows match that have the same values in these columns, instead of those that meet a condition. Null equals null, and the values of
-    /// the source count in the form in which the table keeps them: an empty text in a partition column is null.
+    /// Matches rows that have the same values in these columns, instead of rows for which a
+    /// condition is true. Null equals null. Source values are compared in the form in which the
+    /// table stores them: an empty text in a partition column is null.
     #[must_use]
     pub fn on_keys(mut self, keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.given.keys = keys.into_iter().map(Into::into).collect();
@@ -126,21 +133,21 @@ impl Merge {
         self
     }
 
-    /// Other names for the table and the source.
+    /// Sets the aliases of the table and the source.
     #[must_use]
     pub fn aliases(mut self, target: impl Into<String>, source: impl Into<String>) -> Self {
         (self.given.target_alias, self.given.source_alias) = (target.into(), source.into());
         self
     }
 
-    /// Whether the table gets the columns that it lacks.
+    /// Sets whether columns that the table lacks are added to it.
     #[must_use]
     pub fn evolve_schema(mut self, evolves: bool) -> Self {
         self.given.evolves = evolves;
         self
     }
 
-    /// How to do it.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: ChangeOptions) -> Self {
         self.given.options = options;

@@ -1,7 +1,9 @@
-//! What names mean where rows of two tables meet: columns of the target, or columns of the source.
+//! Resolves names in a merge to columns of the target or of the source.
 //!
-//! Both have an alias. All that is computed from them runs on batches whose columns are called `alias.column`, here called flat. Texts are
-//! rewritten to these names, so that a flat text means the same wherever it is parsed. Read [`Sides::new`], then [`Sides::condition`].
+//! Each table has an alias. Expressions are evaluated on batches whose columns are called
+//! `alias.column`; these names are called flat. Texts are rewritten to flat names, so that a flat
+//! text has the same meaning wherever it is parsed. Begin with [`Sides::new`], then
+//! [`Sides::condition`].
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +18,7 @@ use lakebed_expr::{Expression, Filter, Options, field_index, filter_schema, near
 
 use crate::{Error, Result};
 
-/// The two tables of a merge by their names.
+/// The two tables of a merge with their aliases.
 #[derive(Debug)]
 pub(crate) struct Sides {
     target: Named,
@@ -25,15 +27,15 @@ pub(crate) struct Sides {
     options: Options,
 }
 
-/// What [`Sides`] are made of.
+/// The arguments from which [`Sides`] are built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SidesOptions<'a> {
-    /// As the rows of the target are read: without columns that the merge adds.
+    /// The schema with which target rows are read, without columns that the merge adds.
     pub(crate) target: &'a StructType,
     pub(crate) target_alias: &'a str,
     pub(crate) source: &'a StructType,
     pub(crate) source_alias: &'a str,
-    /// The time of the call, for `current_timestamp()` and its like.
+    /// The time of the call, for `current_timestamp()` and similar functions.
     pub(crate) now_ms: Option<i64>,
 }
 
@@ -50,7 +52,7 @@ struct Named {
     schema: SchemaRef,
 }
 
-/// Which columns a text may name.
+/// The columns that a text may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Both,
@@ -58,8 +60,10 @@ enum Scope {
 }
 
 impl Sides {
+    /// Creates the sides.
+    ///
     /// # Errors
-    /// If both have the same alias, or the flat name of one column is also that of another.
+    /// If both have the same alias, or if two columns have the same flat name.
     pub(crate) fn new(options: SidesOptions<'_>) -> Result<Self> {
         let SidesOptions { target, target_alias, source, source_alias, now_ms } = options;
         if is_same(target_alias, source_alias) {
@@ -81,12 +85,13 @@ impl Sides {
         }
     }
 
-    /// The columns of the target, then those of the source, as `alias.column`; any may be null.
+    /// Returns the schema of the flat columns, `alias.column`: first the target's, then the
+    /// source's. All are nullable.
     pub(crate) fn flat(&self) -> &SchemaRef {
         &self.flat
     }
 
-    /// The columns of one table under their own names.
+    /// Returns the columns of one table under their own names.
     pub(crate) fn schema(&self, side: Side) -> &SchemaRef {
         &self.side(side).schema
     }
@@ -95,37 +100,37 @@ impl Sides {
         &self.side(side).alias
     }
 
-    /// A condition on pairs of rows.
+    /// Parses a condition on pairs of rows.
     pub(crate) fn condition(&self, text: &str) -> Result<Filter> {
         parse_filter(&self.flattened(text, Scope::Both)?, &self.flat, &self.options)
     }
 
-    /// A value for pairs of rows.
+    /// Parses a value for pairs of rows.
     pub(crate) fn expression(&self, text: &str) -> Result<Expression> {
         parse_expr(&self.flattened(text, Scope::Both)?, &self.flat, &self.options)
     }
 
-    /// A condition on rows of the target alone.
+    /// Parses a condition on target rows alone.
     pub(crate) fn target_condition(&self, text: &str) -> Result<Filter> {
         parse_filter(&self.flattened(text, Scope::Only(Side::Target))?, &self.flat, &self.options)
     }
 
-    /// A value for rows of the target alone.
+    /// Parses a value for target rows alone.
     pub(crate) fn target_expression(&self, text: &str) -> Result<Expression> {
         parse_expr(&self.flattened(text, Scope::Only(Side::Target))?, &self.flat, &self.options)
     }
 
-    /// A condition on rows of the source alone.
+    /// Parses a condition on source rows alone.
     pub(crate) fn source_condition(&self, text: &str) -> Result<Filter> {
         parse_filter(&self.flattened(text, Scope::Only(Side::Source))?, &self.flat, &self.options)
     }
 
-    /// A value for rows of the source alone.
+    /// Parses a value for source rows alone.
     pub(crate) fn source_expression(&self, text: &str) -> Result<Expression> {
         parse_expr(&self.flattened(text, Scope::Only(Side::Source))?, &self.flat, &self.options)
     }
 
-    /// The table that a flat column belongs to, and its name there.
+    /// Returns the table to which a flat column belongs, and the column's name in that table.
     pub(crate) fn side_of(&self, flat: &str) -> Option<(Side, &str)> {
         let place = self.flat.index_of(flat).ok()?;
         let own = self.target.schema.fields().len();
@@ -133,7 +138,8 @@ impl Sides {
         Some((side, self.side(side).schema.fields().get(place)?.name()))
     }
 
-    /// A flat filter on columns of the target as a filter over the target's own schema; none if it reads other columns too.
+    /// Returns a flat filter as a filter over the target's own schema; None if it reads columns
+    /// that are not the target's.
     pub(crate) fn of_target(&self, flat: &Filter) -> Option<Filter> {
         let name = |flat: &str| match self.side_of(flat) {
             Some((Side::Target, name)) => Some(name.to_owned()),
@@ -142,7 +148,7 @@ impl Sides {
         flat.renamed(&self.target.schema, name, |text| self.target_text(text))
     }
 
-    /// The text of such a filter, for messages and other processes.
+    /// Returns the text of such a filter, for messages and other processes.
     fn target_text(&self, flat: &str) -> Option<String> {
         let own = |_, path: &[String]| match path.split_first().map(|(first, fields)| (self.side_of(first), fields)) {
             Some((Some((Side::Target, name)), fields)) => Ok([&[name.to_owned()], fields].concat()),
@@ -162,7 +168,8 @@ impl Sides {
         rewritten(text, |span, path| self.flat_path(path, scope).map_err(|what| error_at(text, span, what)))
     }
 
-    /// The flat name of a path, or why it has none. As in Spark an alias goes before a column of the same name that has fields.
+    /// Returns the flat name of a path, or the reason why it has none. As in Spark, an alias takes
+    /// precedence over a struct column of the same name.
     fn flat_path(&self, path: &[String], scope: Scope) -> Result<Vec<String>, String> {
         let Some((first, fields)) = path.split_first() else { return Err("a name is missing".into()) };
         let sides = scope.sides().iter().map(|side| self.side(*side));
@@ -212,7 +219,7 @@ impl Sides {
 }
 
 impl Named {
-    /// The metadata says how long texts are.
+    /// Returns the flat fields. They keep their metadata, which contains the length of texts.
     fn flat_fields(&self) -> impl Iterator<Item = arrow_schema::Field> {
         let flat = |field: &arrow_schema::FieldRef| {
             field.as_ref().clone().with_name(format!("{}.{}", self.alias, field.name())).with_nullable(true)
@@ -236,17 +243,17 @@ impl Scope {
     }
 }
 
-/// Names are the same without regard to case.
+/// Returns whether two names are equal without regard to case.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// A path as SQL writes it.
+/// Returns a path in SQL syntax.
 pub(super) fn quoted(path: &[String]) -> String {
     path.iter().map(|name| format!("`{}`", name.replace('`', "``"))).collect::<Vec<_>>().join(".")
 }
 
-/// The text with other names for its columns.
+/// Returns the text with its column names replaced.
 fn rewritten(text: &str, name: impl Fn(Span, &[String]) -> Result<Vec<String>>) -> Result<String> {
     let node = parse(text)?;
     let mut paths = BTreeMap::new();
@@ -261,7 +268,8 @@ fn rewritten(text: &str, name: impl Fn(Span, &[String]) -> Result<Vec<String>>) 
     Ok(result)
 }
 
-/// By where they begin: a value that is compared with several patterns stands in the tree for each.
+/// Collects paths by their start in the text. A value that is compared with several patterns is in
+/// the tree once for each pattern.
 fn collect_paths<'n>(node: &'n Node, paths: &mut BTreeMap<usize, (Span, &'n [String])>) {
     if let Kind::Path(path) = &node.kind {
         paths.insert(node.span.start, (node.span, path));

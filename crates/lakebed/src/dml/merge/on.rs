@@ -1,6 +1,8 @@
-//! The ON condition taken apart: what finds pairs of rows by hash, and what rules out rows of one table without a look at the other.
+//! Splits the ON condition into keys, by which pairs of rows are found by hash, and into conditions
+//! that exclude rows of one table without a look at the other.
 //!
-//! The parts say less than the whole: a pair matches if the whole condition is true. Read [`On::new`].
+//! The parts are weaker than the whole: a pair matches only if the whole condition is true. Begin
+//! with [`On::new`].
 
 #[cfg(test)]
 mod tests;
@@ -16,33 +18,36 @@ use crate::Result;
 /// An ON condition.
 #[derive(Debug)]
 pub(crate) struct On {
-    /// All of it, over the flat schema.
+    /// The whole condition, over the flat schema.
     pub(crate) whole: Filter,
-    /// What a pair must have in common.
+    /// The values that must be equal in a pair.
     pub(crate) keys: Vec<Key>,
-    /// What must be true of a row of the target, over the target's own schema; also what is about no row at all. Each stands for itself:
-    /// between others it needs parentheses.
+    /// The conditions on the target row alone, over the target's own schema. This includes
+    /// conditions that name no column. Their texts need parentheses when they are combined with
+    /// others.
     pub(crate) target_only: Vec<Filter>,
-    /// What must be true of a row of the source, over the source's own schema.
+    /// The conditions on the source row alone, over the source's own schema.
     pub(crate) source_only: Vec<Expression>,
 }
 
-/// Two values of one type that must be equal. Floats are in the form in which equal ones have equal bits.
+/// Two values of one type that must be equal. Floats are normalized, so that equal floats have
+/// equal bits.
 ///
-/// Computing them may fail where the text says so, say for a text that is no number, also for rows that other parts rule out.
+/// The computation may fail where the text allows it, for example for a text that is not a number.
+/// It may also fail for rows that other parts of the condition exclude.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Over the target's own schema.
+    /// The expression over the target's own schema.
     pub(crate) target: Expression,
-    /// Over the source's own schema.
+    /// The expression over the source's own schema.
     pub(crate) source: Expression,
-    /// Whether null equals null. If not, it equals nothing.
+    /// Whether null equals null. If false, null equals nothing.
     pub(crate) null_safe: bool,
-    /// The column or field of the target, if its values are compared as they are.
+    /// The column or field of the target, if its values are compared without a conversion.
     pub(crate) target_path: Option<Vec<String>>,
 }
 
-/// Which tables a condition is about.
+/// The tables that a condition names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Nothing,
@@ -57,7 +62,8 @@ impl On {
         let mut earlier: Vec<About> = Vec::new();
         for conjunct in whole.conjuncts() {
             let about = about(sides, &conjunct.expr);
-            // What may fail stays behind what stands before it: apart it would fail for rows that never get there.
+            // A condition that may fail must be evaluated after the conditions before it. On its
+            // own, it would fail for rows that an earlier condition excludes.
             let stands_alone = !conjunct.may_fail || earlier.iter().all(|other| [About::Nothing, about].contains(other));
             match about {
                 About::Both => keys.extend(Key::of(sides, conjunct)?),
@@ -76,7 +82,7 @@ impl On {
 }
 
 impl Key {
-    /// The key that a condition on both tables is, if it is one.
+    /// Returns the key for a condition on both tables, if it is a comparison of keys.
     fn of(sides: &Sides, conjunct: &Conjunct) -> Result<Option<Self>> {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &conjunct.expr else { return Ok(None) };
         let null_safe = match op {
@@ -100,7 +106,7 @@ impl Key {
     }
 }
 
-/// Whether equal values of a type can be found by hash.
+/// Returns whether equal values of a type can be found by hash.
 fn is_hashed(data_type: &DataType) -> bool {
     !data_type.is_nested() && *data_type != DataType::Null
 }
@@ -115,14 +121,14 @@ fn about(sides: &Sides, expr: &Expr) -> About {
     }
 }
 
-/// A flat expression over the schema of the table whose columns it has.
+/// Rewrites a flat expression to the schema of the table whose columns it names.
 fn own_expression(sides: &Sides, side: Side, expr: &Expr, text: &str) -> Result<Expression> {
     let schema: &SchemaRef = sides.schema(side);
     let own_name = |flat: &str| sides.side_of(flat).map(|(_, name)| name.to_owned());
     Expression::of(expr.clone(), text, sides.flat())?.renamed(schema, own_name)
 }
 
-/// The texts of both sides of a comparison, for messages.
+/// Returns the texts of both sides of a comparison, for messages.
 fn compared_texts(text: &str) -> (String, String) {
     let part = |node: &Node| text.get(node.span.start..node.span.end).unwrap_or(text).to_owned();
     match parse(text).map(|node| node.kind) {

@@ -1,5 +1,5 @@
-//! What a merge does, decided before a row of the target is read: what names mean, how rows find each other, which rows of the target may
-//! be concerned at all. Read [`Plan::new`].
+//! Plans a merge before any target row is read: resolves names, finds keys, and computes a filter
+//! for the target rows that the merge may change. Begin with [`Plan::new`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,26 +24,30 @@ use crate::rows::effects::notes_vectors;
 use crate::rows::target::Target;
 use crate::{Error, Result, Snapshot};
 
-/// A merge on top of a version.
+/// The plan of a merge on top of a version.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) sides: Sides,
     pub(super) on: On,
     pub(super) clauses: Clauses,
     pub(super) target: Target,
-    /// Whether the source's values must not change on their way.
+    /// Whether source values must not change on their way into the table.
     pub(super) is_lossless: bool,
-    /// Rows of the target for which it is not true are not concerned, over the table's own schema.
+    /// The filter over the table's own schema for target rows that take part in the merge. Rows for
+    /// which it is not true are skipped.
     pub(super) filter: Option<Arc<Filter>>,
-    /// Whether what happens to rows has to be recorded.
+    /// Whether the merge writes change data files.
     pub(super) records: bool,
-    /// The columns of the target that rows are needed with; all of them if rows move.
+    /// The target columns that the merge reads; None means all, because rows are written to new
+    /// files.
     pub(super) columns: Option<Vec<String>>,
 }
 
 impl Plan {
+    /// Plans the merge.
+    ///
     /// # Errors
-    /// If the merge cannot be understood, or does not fit the table or the source.
+    /// If the merge cannot be parsed, or does not fit the table or the source.
     pub(super) async fn new(given: &Given, snapshot: &Snapshot, source: &Source) -> Result<Self> {
         let within =
             |error: Error| if error.message().starts_with(snapshot.url()) { error } else { error.within(snapshot.url()) };
@@ -69,7 +73,9 @@ impl Plan {
         let mut plan = Self { sides, on, clauses, target, is_lossless, filter: None, records: false, columns: None };
         let (updates, deletes) =
             (plan.acts().any(|act| matches!(act, Act::Update(_))), plan.acts().any(|act| matches!(act, Act::Delete)));
-        // Files that come and go, and deletion vectors, tell of rows that come and go, but not of those that changed.
+        // The added and removed files and the deletion vectors of a commit show its inserted and
+        // deleted rows. They do not show updates, so a merge that updates rows writes change data
+        // files.
         plan.records = snapshot.properties().change_data_feed && (updates || (deletes && !notes_vectors(snapshot)));
         if !updates && !plan.records {
             plan.columns = Some(plan.named_columns());
@@ -78,27 +84,27 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether only pairs of rows are of interest.
+    /// Returns whether the merge has clauses for matches only.
     pub(super) fn is_of_matches_alone(&self) -> bool {
         self.clauses.not_matched.is_empty() && self.clauses.not_matched_by_source.is_empty()
     }
 
-    /// Whether it does not matter how many rows of the source match a row of the target.
+    /// Returns whether a target row may match several source rows.
     pub(super) fn allows_many(&self) -> bool {
         matches!(self.clauses.matched.as_slice(), [] | [Change { condition: None, act: Act::Delete }])
     }
 
-    /// The keys of rows of the target.
+    /// Returns the keys of target rows.
     pub(super) fn target_keys(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.on.keys.iter().map(|key| key.target.evaluate(rows)).collect()
     }
 
-    /// The keys of rows of the source.
+    /// Returns the keys of source rows.
     pub(super) fn source_keys(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.on.keys.iter().map(|key| key.source.evaluate(rows)).collect()
     }
 
-    /// Pairs of rows with the columns that are named, under their flat names.
+    /// Returns the named columns of pairs of rows, under their flat names.
     pub(super) fn flat(&self, named: &BTreeSet<String>, pairs: &Pairs<'_>) -> Result<RecordBatch> {
         let (mut fields, mut columns) = (Vec::with_capacity(named.len()), Vec::with_capacity(named.len()));
         for flat in named {
@@ -118,7 +124,7 @@ impl Plan {
         Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
     }
 
-    /// Rows of one table under their flat names.
+    /// Returns rows of one table under their flat names.
     pub(super) fn flat_rows(&self, side: Side, rows: &RecordBatch) -> Result<RecordBatch> {
         let alias = self.sides.alias(side);
         let own = self.sides.schema(side);
@@ -135,7 +141,8 @@ impl Plan {
         self.clauses.matched.iter().chain(&self.clauses.not_matched_by_source).map(|change| &change.act)
     }
 
-    /// The columns of the target that keys and conditions name. A condition that is never true names none.
+    /// Returns the target columns that keys and conditions name. A condition that is never true
+    /// names none.
     fn named_columns(&self) -> Vec<String> {
         let changes = self.clauses.matched.iter().chain(&self.clauses.not_matched_by_source);
         let conditions = changes.filter_map(|change| change.condition.as_ref()).chain([&self.on.whole]);
@@ -149,7 +156,7 @@ impl Plan {
         all.into_iter().map(|name| quoted(&[name])).collect()
     }
 
-    /// Of rows of the source those that can match at all.
+    /// Returns the source rows that can match at all.
     fn matchable(&self, mut rows: RecordBatch) -> Result<RecordBatch> {
         for condition in &self.on.source_only {
             let answers = condition.evaluate(&rows)?;
@@ -160,7 +167,8 @@ impl Plan {
         Ok(rows)
     }
 
-    /// What must be true of a row of the target for it to be concerned; none if that cannot be said.
+    /// Returns a filter for the target rows that take part in the merge; None if there is no such
+    /// filter.
     async fn concerned(&self, source: &Source) -> Result<Option<Filter>> {
         let mut parts = self.on.target_only.clone();
         let mut summaries: Vec<Option<Summary>> =
@@ -186,7 +194,8 @@ impl Plan {
             None => return Ok(None),
         }
         for change in &self.clauses.not_matched_by_source {
-            // Tested for rows that match as well, what may fail could fail needlessly.
+            // The filter is also evaluated for rows that match. A condition that may fail could
+            // then fail without need, so it is left out.
             let condition = change.condition.as_ref().filter(|condition| !condition.conjuncts().iter().any(|part| part.may_fail));
             let Some(filter) = condition.and_then(|condition| self.sides.of_target(condition)) else { return Ok(None) };
             concerned.push(filter);
@@ -195,21 +204,21 @@ impl Plan {
     }
 }
 
-/// Rows of the target with rows of the source.
+/// Target rows paired with source rows.
 pub(super) struct Pairs<'a> {
     pub(super) target: &'a RecordBatch,
     pub(super) target_rows: &'a UInt32Array,
     pub(super) source: &'a RecordBatch,
-    /// None where a row of the target stands alone.
+    /// The source row of each pair; None if the target rows have no source rows.
     pub(super) source_rows: Option<&'a UInt32Array>,
 }
 
-/// The flat names of the columns that a condition is about.
+/// Returns the flat names of the columns that a condition names.
 pub(super) fn flat_names(condition: &Filter) -> BTreeSet<String> {
     condition.columns().into_iter().filter_map(|path| path.into_iter().next()).collect()
 }
 
-/// What the clauses of a kind do, for the history.
+/// Returns the clauses of a kind for the history.
 pub(super) fn shown(clauses: &[Clause], when: When) -> String {
     super::clause::shown(clauses, when)
 }

@@ -1,6 +1,6 @@
-//! What becomes of rows of the target, decided batch by batch against a part of the source.
+//! Decides what happens to target rows, batch by batch, against one part of the source.
 //!
-//! Nothing here reads or writes. Read [`Probe::decide`].
+//! This module does no I/O. Begin with [`Probe::decide`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,36 +20,38 @@ use crate::scan::read::RowTest;
 use crate::write::fill::Incoming;
 use crate::{Error, ErrorKind, Result};
 
-/// A part of the source, ready to meet rows of the target.
+/// A part of the source, with its index, ready to be matched with target rows.
 #[derive(Debug)]
 pub(super) struct Probe {
     plan: Arc<Plan>,
     shape: Arc<Shape>,
-    /// For each clause about pairs, and each about rows that match nothing, how rows are completed that it updates.
+    /// How updated rows are completed: one element for each clause for matches, and one for each
+    /// clause for target rows without a match.
     matched: Vec<Option<Incoming>>,
     unmatched: Vec<Option<Incoming>>,
     chunk: RecordBatch,
     index: JoinIndex,
-    /// Whether no other part of the source comes after this one: what has matched nothing then matches nothing.
+    /// Whether this is the last part of the source. After it, a target row without a match so far
+    /// has no match at all.
     is_last: bool,
 }
 
-/// What becomes of the rows of a batch.
+/// The decisions for the rows of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
-    /// Rows of the target that match a row of the source, ascending, each once.
+    /// Target rows that match a source row, ascending and without duplicates.
     pub(super) matched: Vec<u32>,
-    /// Rows of the source that match a row of the target.
+    /// Source rows that match a target row.
     pub(super) matched_source: Vec<u32>,
-    /// Rows of the target that leave their files, ascending.
+    /// Target rows that are removed from their files, ascending.
     pub(super) leaving: Vec<u32>,
     pub(super) updates: Vec<Updated>,
-    /// Rows that are deleted, where that is to be recorded.
+    /// The deleted rows, if the merge writes change data files.
     pub(super) deleted: Option<RecordBatch>,
     pub(super) counts: Counts,
 }
 
-/// Rows before and afterwards, with their ids.
+/// Rows before and after an update, with their ids.
 #[derive(Debug)]
 pub(super) struct Updated {
     pub(super) before: RecordBatch,
@@ -57,7 +59,7 @@ pub(super) struct Updated {
     pub(super) ids: Option<ArrayRef>,
 }
 
-/// How many rows were changed, by what they matched.
+/// The number of updated and deleted rows, with and without a match.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) matched_updated: u64,
@@ -66,21 +68,21 @@ pub(super) struct Counts {
     pub(super) unmatched_deleted: u64,
 }
 
-/// Which rows of a target may be concerned.
+/// A test for target rows that may take part in the merge.
 #[derive(Debug)]
 pub(super) struct Test(pub(super) Arc<Probe>);
 
-/// Pairs of rows by their places.
+/// Pairs of rows by their indexes.
 #[derive(Debug, Default)]
 struct Found {
     target_rows: Vec<u32>,
     source_rows: Vec<u32>,
 }
 
-/// Rows for which a clause was chosen, and which.
+/// Rows for which a clause was chosen, and the clause of each.
 #[derive(Debug, Default)]
 struct Chosen {
-    /// Places among the rows that were asked for.
+    /// Indexes among the rows that were passed in.
     rows: Vec<usize>,
     clauses: Vec<usize>,
 }
@@ -103,12 +105,13 @@ impl Probe {
         Ok(Self { plan: Arc::clone(plan), shape: Arc::clone(shape), matched, unmatched, chunk, index, is_last })
     }
 
-    /// The size of the part of the source.
+    /// Returns the size of the part of the source.
     pub(super) fn source_bytes(&self) -> u64 {
         self.chunk.columns().iter().map(array_bytes).sum()
     }
 
-    /// Decides about rows of the target; `earlier` are those among them that matched another part of the source.
+    /// Decides what happens to target rows. `earlier` marks the rows that matched another part of
+    /// the source.
     pub(super) fn decide(&self, rows: &RecordBatch, earlier: Option<&BooleanBuffer>) -> Result<Decided> {
         let mut decided = Decided::default();
         let found = self.pairs(rows)?;
@@ -128,7 +131,7 @@ impl Probe {
         Ok(decided)
     }
 
-    /// The pairs that match, in the order of the rows of the target.
+    /// Returns the pairs that match, in the order of the target rows.
     fn pairs(&self, rows: &RecordBatch) -> Result<Found> {
         let (plan, mut found) = (&self.plan, Found::default());
         let named = flat_names(&plan.on.whole);
@@ -160,14 +163,14 @@ impl Probe {
         let pairs = Pairs { target: rows, target_rows: &target_rows, source: &self.chunk, source_rows: Some(&source_rows) };
         let mut chosen = self.choose(changes, &pairs)?;
         if plan.is_of_matches_alone() {
-            // Then pairs that change nothing are as if they did not match.
+            // With clauses for matches only, a pair to which no clause applies counts as no match.
             let kept = UInt32Array::from_iter_values(chosen.rows.iter().map(|row| *row as u32));
             self.check_ambiguity(rows, taken(&target_rows, &kept)?.values(), earlier)?;
         } else {
             self.check_ambiguity(rows, target_rows.values(), earlier)?;
         }
         if plan.allows_many() {
-            // A row is deleted once.
+            // A row is deleted once, even if it matches several source rows.
             let mut last = None;
             chosen.rows.retain(|row| last.replace(target_rows.value(*row)) != Some(target_rows.value(*row)));
             chosen.rows.retain(|row| !earlier.is_some_and(|earlier| earlier.value(target_rows.value(*row) as usize)));
@@ -199,7 +202,8 @@ impl Probe {
         Ok(())
     }
 
-    /// The first clause for each pair whose condition is true. A condition is computed only where those before it are not.
+    /// Returns for each pair the first clause whose condition is true. A condition is evaluated
+    /// only for pairs for which no earlier condition was true.
     fn choose(&self, changes: &[Change], pairs: &Pairs<'_>) -> Result<Chosen> {
         let named: BTreeSet<String> =
             changes.iter().filter_map(|change| change.condition.as_ref()).flat_map(flat_names).collect();
@@ -229,7 +233,7 @@ impl Probe {
         Ok(chosen)
     }
 
-    /// What the clauses make of pairs, one clause each; how many rows are updated and how many deleted.
+    /// Applies the chosen clause to each pair; returns the numbers of updated and deleted rows.
     fn change(
         &self,
         changes: &[Change],
@@ -278,7 +282,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Refuses a row of the target that several rows of the source match.
+    /// Refuses a target row that several source rows match.
     fn check_ambiguity(&self, rows: &RecordBatch, target_rows: &[u32], earlier: Option<&BooleanBuffer>) -> Result<()> {
         if self.plan.allows_many() {
             return Ok(());
@@ -295,7 +299,7 @@ impl Probe {
         Err(Error::new(ErrorKind::InvalidInput, message))
     }
 
-    /// The values of a row of the target that the ON condition is about.
+    /// Returns the values of a target row that the ON condition names.
     fn shown_keys(&self, rows: &RecordBatch, row: usize) -> Result<String> {
         let mut words = Vec::new();
         for flat in flat_names(&self.plan.on.whole) {

@@ -1,11 +1,13 @@
-//! Values of one type in bounded memory: each of them while they are few, then ranges with the largest gaps between them.
+//! A set of values of one type in bounded memory. It keeps each value while they are few, and later
+//! ranges with the largest gaps between them.
 //!
-//! What was put in is always covered; what lies in a gap was never put in. Read [`Ranges::add`] and [`Ranges::reduce`].
+//! Ranges always cover all values that were added. A gap contains no value that was added. Begin
+//! with [`Ranges::add`] and [`Ranges::reduce`].
 
 /// A value that has an order.
 pub(super) trait Value: Ord + Clone {
-    /// How much lies between two values of which the second is larger: the more, the better is it to know that nothing there was put
-    /// in. 1 if nothing can lie there.
+    /// Returns the distance between two values of which the second is larger. A larger gap is worth
+    /// more, because it excludes more values. The distance is 1 if no value can lie between them.
     fn gap(&self, above: &Self) -> u128;
 }
 
@@ -25,7 +27,7 @@ impl Value for &str {
     fn gap(&self, above: &Self) -> u128 {
         let same = self.bytes().zip(above.bytes()).take_while(|(a, b)| a == b).count();
         let byte = |text: &str| text.as_bytes().get(same).map_or(0, |byte| u128::from(*byte) + 1);
-        // The sooner two texts differ the more lies between them.
+        // The earlier two texts differ, the larger is their distance.
         ((u128::from(u64::MAX) - same as u128) << 16) + byte(above) - byte(self)
     }
 }
@@ -36,7 +38,8 @@ impl Value for String {
     }
 }
 
-/// Ranges that do not overlap, in order, each with both ends. A single value is a range from it to itself.
+/// Ranges that do not overlap, in order, with inclusive bounds. A single value is a range from
+/// itself to itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ranges<T>(Vec<(T, T)>);
 
@@ -47,35 +50,36 @@ impl<T> Default for Ranges<T> {
 }
 
 impl<T: Value> Ranges<T> {
-    /// The ranges of values in any order.
+    /// Returns the ranges of values in any order.
     pub(super) fn of(mut values: Vec<T>) -> Self {
         values.sort_unstable();
         values.dedup();
         Self(values.into_iter().map(|value| (value.clone(), value)).collect())
     }
 
-    /// The ranges, in order.
+    /// Returns the ranges, in order.
     pub(super) fn as_slice(&self) -> &[(T, T)] {
         &self.0
     }
 
-    /// The values, if none lies in a range.
+    /// Returns the values, if each range is a single value.
     pub(super) fn values(&self) -> Option<Vec<&T>> {
         self.0.iter().map(|(low, high)| (low == high).then_some(low)).collect()
     }
 
-    /// The same ranges with other values, which must be in the same order. Ends may move outward.
+    /// Returns the ranges with converted bounds. The conversion must keep the order, and may move
+    /// bounds outward.
     pub(super) fn map<U: Value>(self, low: impl Fn(&T) -> U, high: impl Fn(&T) -> U) -> Ranges<U> {
         let mut mapped = Ranges::default();
         mapped.add(Ranges(self.0.iter().map(|(from, to)| (low(from), high(to))).collect()));
         mapped
     }
 
-    /// Also what these cover.
+    /// Adds other ranges.
     pub(super) fn add(&mut self, other: Self) {
         let mut all = std::mem::take(&mut self.0);
         all.extend(other.0);
-        // Two runs in order: this merges them.
+        // Both lists are sorted, so the sort is a merge.
         all.sort();
         for (low, high) in all {
             match self.0.last_mut() {
@@ -85,14 +89,15 @@ impl<T: Value> Ranges<T> {
         }
     }
 
-    /// At most so many ranges; as they are, if they are no more.
+    /// Reduces the ranges to at most `most`. If there are no more than that, nothing changes.
     pub(super) fn reduce(&mut self, most: usize) {
         if self.0.len() > most {
             self.close(most);
         }
     }
 
-    /// At most so many ranges: every gap in which nothing can lie is closed, and then the smallest ones.
+    /// Reduces the ranges to at most `most`: closes every gap in which no value can lie, then the
+    /// smallest gaps.
     pub(super) fn close(&mut self, most: usize) {
         if self.0.is_empty() {
             return;

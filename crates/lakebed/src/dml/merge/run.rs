@@ -1,6 +1,8 @@
-//! A merge from its plan to its files: rows of the target meet the source part by part, and what matches nothing is inserted.
+//! Runs a merge from its plan to its files: matches target rows with the source part by part, and
+//! inserts source rows without a match.
 //!
-//! Of each file of the target first the columns are read by which rows are found, and the others only of rows that may be concerned. Read
+//! In each target file, the columns that select rows are read first. The other columns are read
+//! only for rows that may take part in the merge. Begin with
 //! [`Merging::prepare`](super::super::change::Change::prepare).
 
 use std::collections::{BTreeMap, HashMap};
@@ -42,24 +44,25 @@ pub(super) struct Merging<'a> {
     pub(super) source: &'a Source,
 }
 
-/// The place of a part among all parts of a source.
+/// The position of a part among all parts of a source.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     is_first: bool,
     is_last: bool,
 }
 
-/// What was done so far.
+/// The work that is done so far.
 struct Progress {
     rewrite: Rewrite,
     deleted: DeletedRows,
     read: ReadSet,
     counts: Counts,
     inserted: u64,
-    /// Of each column that is numbered, how far it came.
+    /// For each identity column, its high-water mark.
     marks: Vec<(usize, i64)>,
-    /// Rows of the target that matched an earlier part of the source, by file: kept where there are several parts, and of pairs alone only
-    /// those that changed something.
+    /// For each file, the target rows that matched an earlier part of the source. This is kept only
+    /// if there are several parts. With clauses for matches only, it contains only rows that were
+    /// changed.
     matched: Option<HashMap<String, DeletionVector>>,
     metrics: ChangeMetrics,
 }
@@ -74,7 +77,7 @@ impl Change for Merging<'_> {
         let plan = Arc::new(Plan::new(given, snapshot, source).await?);
         let mut read = plan.filter.clone().map_or(Leaving::All, Leaving::Where).read_set(snapshot)?;
         if !plan.clauses.not_matched.is_empty() {
-            // What is inserted depends on rows that match, be they changed or not.
+            // The inserted rows depend on all rows that match, changed or not.
             read.staying_rows();
         }
         let mut progress = Progress {
@@ -130,7 +133,8 @@ impl Progress {
         account::check_parts(snapshot.url(), source.rows(), in_parts)
     }
 
-    /// The rows of the target meet a part of the source. What of it matches nothing is inserted.
+    /// Matches the target rows with a part of the source, and inserts its source rows without a
+    /// match.
     async fn meet(
         &mut self,
         plan: &Arc<Plan>,
@@ -159,7 +163,7 @@ impl Progress {
             self.take(plan, &mut search, &found, decided).await?;
         }
         if is_first {
-            // Of a source in several parts each looks through the same files.
+            // Each part of the source reads the same target files, so they are counted once.
             self.metrics.add_plan(&search.metrics());
         }
         self.deleted.join(search.finish()?);
@@ -184,7 +188,7 @@ impl Progress {
         })
     }
 
-    /// Which rows matched an earlier part of the source.
+    /// Returns which rows matched an earlier part of the source.
     fn earlier(&self, search: &Search, found: &Found) -> Result<Option<BooleanBuffer>> {
         let Some(matched) = self.matched.as_ref().filter(|matched| !matched.is_empty()) else { return Ok(None) };
         let mut marks = vec![false; found.rows.num_rows()];
@@ -195,12 +199,12 @@ impl Progress {
         Ok(Some(BooleanBuffer::from(marks)))
     }
 
-    /// Writes what becomes of some rows.
+    /// Writes the decided changes of some rows.
     async fn take(&mut self, plan: &Plan, search: &mut Search, found: &Found, decided: Decided) -> Result<()> {
         search.leave(found, decided.leaving.iter().map(|row| *row as usize))?;
         let inserts = !plan.clauses.not_matched.is_empty();
         if inserts || self.matched.is_some() {
-            // Where only pairs are of interest, one that changes nothing is as if its rows did not match.
+            // With clauses for matches only, a pair to which no clause applies counts as no match.
             let matched = if plan.is_of_matches_alone() { &decided.leaving } else { &decided.matched };
             for in_file in search.files_of(found, matched.iter().map(|row| *row as usize))? {
                 if inserts {
@@ -222,7 +226,8 @@ impl Progress {
         Ok(())
     }
 
-    /// Inserts the rows of a part of the source that match nothing, as the first clause says whose condition is true for them.
+    /// Inserts the rows of a part of the source that have no match. The first clause whose
+    /// condition is true applies.
     async fn insert(&mut self, plan: &Arc<Plan>, chunk: &RecordBatch, matched: &[bool], cores: &Cores) -> Result<()> {
         if plan.clauses.not_matched.is_empty() {
             return Ok(());
@@ -250,10 +255,10 @@ impl Progress {
     }
 }
 
-/// Rows are inserted in batches of at most so many.
+/// The most rows that are inserted in one batch.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Makes rows of the table out of rows of the source.
+/// Converts source rows to rows of the table.
 struct Inserter {
     plan: Arc<Plan>,
     /// For each clause, how its rows are completed.
@@ -269,7 +274,8 @@ impl Inserter {
         Ok(Self { plan: Arc::clone(plan), incoming: plan.clauses.not_matched.iter().map(incoming).collect::<Result<_>>()? })
     }
 
-    /// The rows that are to be inserted, clause by clause, and how many no clause wants; so many were before them.
+    /// Returns the rows to insert, clause by clause, and the number of rows to which no clause
+    /// applies. `before` is the number of rows that were inserted earlier.
     fn complete(&self, mut left: RecordBatch, mut before: u64) -> Result<(Vec<RecordBatch>, u64)> {
         let mut complete = Vec::new();
         for (clause, incoming) in self.plan.clauses.not_matched.iter().zip(&self.incoming) {
@@ -293,14 +299,15 @@ impl Inserter {
         Ok((complete, left.num_rows() as u64))
     }
 
-    /// How far the columns came that are numbered, once so many rows were inserted.
+    /// Returns the high-water marks of the identity columns after `inserted` rows.
     fn marks(&self, inserted: u64) -> Vec<(usize, i64)> {
         let marks: BTreeMap<usize, i64> = self.incoming.iter().flat_map(|incoming| incoming.identity_marks(inserted)).collect();
         marks.into_iter().collect()
     }
 }
 
-/// The values that a clause gives to columns, under the places of these.
+/// Returns the values that a clause assigns to columns. The fields are named by the indexes of the
+/// columns.
 fn values(columns: &[(usize, Expression)], rows: &RecordBatch) -> Result<RecordBatch> {
     let (mut fields, mut values) = (Vec::with_capacity(columns.len()), Vec::with_capacity(columns.len()));
     for (place, expression) in columns {
@@ -312,7 +319,7 @@ fn values(columns: &[(usize, Expression)], rows: &RecordBatch) -> Result<RecordB
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), values, &options)?)
 }
 
-/// Looks for the rows of the target that a part of the source may concern.
+/// Starts the search for target rows that a part of the source may change.
 fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<Search> {
     let mut scan = snapshot.scan();
     scan = match &plan.columns {
@@ -323,7 +330,7 @@ fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<S
         scan = scan.filter(Arc::clone(filter));
     }
     let test = Some(Arc::new(Test(Arc::clone(probe))) as _);
-    // About as many rows of the target come out as the source has.
+    // The search is expected to return about as many bytes as the part of the source has.
     Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..reading(snapshot, probe.source_bytes()) })
 }
 
@@ -336,7 +343,7 @@ impl Counts {
     }
 }
 
-/// What the history tells, by Delta Spark's names.
+/// Returns the operation for the history, with Delta Spark's names.
 fn operation(given: &Given, metrics: &ChangeMetrics, counts: &Counts) -> Operation {
     let operation = Operation::new("MERGE")
         .with("predicate", serde_json::json!([given.on]).to_string())

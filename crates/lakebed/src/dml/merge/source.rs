@@ -1,7 +1,8 @@
-//! The rows of a merge's source, read once: kept in memory, or all of them in a temporary file if they are more than may be kept.
+//! The rows of a merge's source, read once. They are kept in memory, or all of them spill to a
+//! temporary file if they exceed the limit.
 //!
-//! They come back in parts, as often as somebody asks, since a merge may have to begin again. How the file looks is in `crate::runtime::spill`. Read
-//! [`Source::read`], then [`Source::chunk`].
+//! The rows are read back in chunks, any number of times, since a merge may be retried.
+//! `crate::runtime::spill` describes the file. Begin with [`Source::read`], then [`Source::chunk`].
 
 #[cfg(test)]
 mod tests;
@@ -25,11 +26,12 @@ use crate::write::alike::alike;
 use crate::write::fit::fit;
 use crate::{Error, RecordBatchStream, Result};
 
-/// The most bytes of a column in one chunk: offsets reach twice as far.
+/// The most bytes of a column in one chunk. Arrow offsets reach twice as far.
 const MOST_COLUMN_BYTES: u64 = 1 << 30;
-/// The most rows of a chunk, so that their numbers fit.
+/// The most rows of a chunk, so that row numbers fit their type.
 const MOST_ROWS: u64 = 1 << 31;
-/// Batches are cut to so small a part of a chunk, lest the place at its end stays empty.
+/// A chunk has room for at least this many pieces of batches, so that little space at its end stays
+/// unused.
 const PIECES: u64 = 8;
 
 /// The rows of a source.
@@ -40,7 +42,7 @@ pub(crate) struct Source {
     rows: u64,
     on_lossy: OnLossy,
     kept: Kept,
-    /// Of the memory budget, for what is kept in memory.
+    /// The reservation of the memory budget for the rows in memory.
     _reserved: Reservation,
 }
 
@@ -50,7 +52,7 @@ enum Kept {
     InFile(Spill, Vec<Place>),
 }
 
-/// A chunk in a file: its rows, their size, and where each column begins.
+/// A chunk in a file: the number of its rows, their size, and the start of each column.
 #[derive(Debug)]
 struct Place {
     rows: u64,
@@ -58,20 +60,22 @@ struct Place {
     columns: Vec<u64>,
 }
 
-/// Some rows of a source that follow one another.
+/// Consecutive rows of a source.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     /// The rows.
     pub(crate) rows: RecordBatch,
-    /// The memory that they take if the source does not keep them.
+    /// The reservation of the rows' memory if the source does not keep them in memory.
     _reserved: Option<Reservation>,
 }
 
 impl Source {
-    /// Reads all rows, as values of Delta's types. No more than `most_bytes` are kept in memory, be it of all or of one chunk.
+    /// Reads all rows as values of Delta's types. At most `most_bytes` are kept in memory, for all
+    /// rows or for one chunk.
     ///
     /// # Errors
-    /// If the data has types that no table has, values that do not fit or a column twice; if the temporary file cannot be written.
+    /// If the data has types that no table can have, values that do not fit or a column twice; if
+    /// the temporary file cannot be written.
     pub(crate) async fn read(data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
         let read = Self::read_over(folder(), data, on_lossy, most_bytes).await;
         read.map_err(|error| error.within("the source of the merge"))
@@ -95,27 +99,28 @@ impl Source {
         Ok(Self { schema, arrow_schema, rows, on_lossy, kept, _reserved: reserved })
     }
 
-    /// The columns, with the types that a table would have them in.
+    /// Returns the columns with the types that they would have in a table.
     pub(crate) fn schema(&self) -> &StructType {
         &self.schema
     }
 
-    /// The schema of every chunk: the same, every field nullable.
+    /// Returns the Arrow schema of every chunk. It has the same columns, and every field is
+    /// nullable.
     pub(crate) fn arrow_schema(&self) -> &SchemaRef {
         &self.arrow_schema
     }
 
-    /// What to do with digits that a column cannot hold.
+    /// Returns how digits that a column cannot hold are treated.
     pub(crate) fn on_lossy(&self) -> OnLossy {
         self.on_lossy
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// How large the temporary file is.
+    /// Returns the size of the temporary file.
     pub(crate) fn spilled_bytes(&self) -> u64 {
         match &self.kept {
             Kept::InMemory(_) => 0,
@@ -123,7 +128,8 @@ impl Source {
         }
     }
 
-    /// How many chunks there are: none without rows, one where they are in memory, unless a column is very large.
+    /// Returns the number of chunks. A source without rows has none. Rows in memory are one chunk,
+    /// unless a column is very large.
     pub(crate) fn chunk_count(&self) -> usize {
         match &self.kept {
             Kept::InMemory(chunks) => chunks.len(),
@@ -131,7 +137,7 @@ impl Source {
         }
     }
 
-    /// One of the chunks.
+    /// Returns one of the chunks.
     ///
     /// # Errors
     /// If there is none with this number, or the temporary file cannot be read.
@@ -158,9 +164,9 @@ struct Reading {
     schema: SchemaRef,
     folder: PathBuf,
     most_bytes: u64,
-    /// What will be the next chunk.
+    /// The rows of the next chunk.
     pending: Pending,
-    /// Chunks in memory, and how large they are.
+    /// The chunks in memory, and their size.
     chunks: Vec<RecordBatch>,
     chunks_bytes: u64,
     spilled: Option<(Spill, Vec<Place>)>,
@@ -168,7 +174,8 @@ struct Reading {
     reserved: Reservation,
 }
 
-/// Rows column by column, each column in pieces, so that a column can be joined and its pieces let go before the next.
+/// Rows in columns, each column in pieces. A column can be joined and its pieces dropped before the
+/// next column.
 #[derive(Default)]
 struct Pending {
     columns: Vec<Vec<ArrayRef>>,
@@ -183,7 +190,7 @@ impl Reading {
         Self { schema, folder, most_bytes, pending, chunks: Vec::new(), chunks_bytes: 0, spilled: None, rows: 0, reserved }
     }
 
-    /// The largest piece that is taken whole.
+    /// Returns the largest size of a batch that is not cut.
     fn piece_bytes(&self) -> u64 {
         self.most_bytes.min(MOST_COLUMN_BYTES) / PIECES
     }
@@ -218,7 +225,7 @@ impl Reading {
         Ok(())
     }
 
-    /// From here on every chunk goes to a file, those first that there are.
+    /// Begins to spill: writes the chunks in memory to a file. All later chunks go to the file too.
     async fn begin_spill(&mut self) -> Result<()> {
         let mut file = Spill::create(self.folder.clone(), Arc::clone(&self.schema)).await?;
         let mut places = Vec::new();
@@ -235,11 +242,11 @@ impl Reading {
         Ok(())
     }
 
-    /// What is pending becomes a chunk.
+    /// Turns the pending rows into a chunk.
     async fn end_chunk(&mut self) -> Result<()> {
         let pending = std::mem::replace(&mut self.pending, Pending::new(self.schema.fields().len()));
         let (rows, size_bytes) = (pending.rows, pending.bytes());
-        // While a column is joined, it is there twice.
+        // While a column is joined, it is in memory twice.
         let largest = pending.column_bytes.iter().copied().max().unwrap_or(0);
         self.reserved.grow_to(self.chunks_bytes + size_bytes + largest);
         match &mut self.spilled {
@@ -258,7 +265,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Gives back what is reserved for more than there is.
+    /// Returns to the budget what is reserved beyond the present need.
     fn give_back(&mut self) {
         let needed = self.chunks_bytes + self.pending.bytes();
         let excess = self.reserved.bytes().saturating_sub(needed);

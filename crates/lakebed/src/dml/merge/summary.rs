@@ -1,8 +1,8 @@
-//! What a column of the target must hold for a row to match any row of a source: a filter by which files, row groups and pages are
-//! skipped.
+//! Computes a filter on a target column that is true for every row that can match a source row.
+//! Files, row groups and pages are pruned with it.
 //!
-//! It is true for every row that matches, and for as few others as a filter of bounded size can say. Read [`Summary::add`], then
-//! [`Summary::filter`].
+//! The filter is true for every row that matches, and for as few other rows as a filter of bounded
+//! size allows. Begin with [`Summary::add`], then [`Summary::filter`].
 
 #[cfg(test)]
 mod tests;
@@ -19,19 +19,20 @@ use lakebed_expr::{ColumnValues, Filter, decimal_of_digits};
 
 use super::ranges::{Ranges, Value};
 
-/// The most values that are named one by one.
+/// The most values that a filter lists one by one.
 const MOST_VALUES: usize = 1_000;
-/// The most ranges in a condition.
+/// The most ranges in a filter.
 const MOST_RANGES: usize = 64;
-/// The most ranges that are kept while values come.
+/// The most ranges that are kept while values are added.
 const KEPT_RANGES: usize = 4_096;
-/// So many values are sorted at a time.
+/// The number of values that are sorted at a time.
 const SORTED_VALUES: usize = 65_536;
-/// Longer texts are cut: what begins with the same bytes counts as the same.
+/// The most bytes of a text in a filter. Longer texts are cut, so texts with the same beginning
+/// count as equal.
 const MOST_TEXT_BYTES: usize = 128;
-/// How long a condition may be.
+/// The most bytes of a filter's text.
 const MOST_CONDITION_BYTES: usize = 64 << 10;
-/// The first number that has more digits than a decimal can.
+/// The first number that has more digits than a decimal can have.
 const DECIMAL_END: i128 = 10_i128.pow(38);
 
 /// The values of a key in a source, added part by part.
@@ -39,19 +40,19 @@ const DECIMAL_END: i128 = 10_i128.pow(38);
 pub(crate) struct Summary {
     data_type: DataType,
     has_null: bool,
-    /// `None` once a value came that no literal spells.
+    /// `None` once a value was added that no literal can express.
     values: Option<Values>,
 }
 
 #[derive(Debug, Clone)]
 enum Values {
-    /// Of every type whose values are numbers in the end.
+    /// Values of every type that can be converted to numbers.
     Numbers(Ranges<i128>),
     Texts(Ranges<String>),
 }
 
 impl Summary {
-    /// Nothing yet, of the type in which the key is compared.
+    /// Creates an empty summary for keys of this type.
     pub(crate) fn new(data_type: &DataType) -> Self {
         let values = match data_type {
             DataType::Utf8 => Values::Texts(Ranges::default()),
@@ -77,7 +78,8 @@ impl Summary {
         }
     }
 
-    /// The filter on the column with this path, where a NULL equals a NULL if `null_safe`. `None` if nothing can be said.
+    /// Returns the filter on the column with this path. A NULL equals a NULL if `null_safe`. `None`
+    /// if there is no such filter.
     pub(crate) fn filter(&self, schema: &Schema, path: &[String], null_safe: bool) -> Option<Filter> {
         let or_null = null_safe && self.has_null;
         let filter = |values: &ColumnValues| Filter::of_column(schema, path, values, or_null);
@@ -94,7 +96,7 @@ fn with<T: Value>(mut known: Ranges<T>, part: Ranges<T>) -> Ranges<T> {
     known
 }
 
-/// The values of an array as numbers in the same order, unless there is one that has no literal.
+/// Returns the values of an array as numbers in the same order; None if a value has no literal.
 fn numbers(array: &ArrayRef) -> Option<Ranges<i128>> {
     match array.data_type() {
         DataType::Null => Some(Ranges::default()),
@@ -109,7 +111,7 @@ fn numbers(array: &ArrayRef) -> Option<Ranges<i128>> {
         DataType::Decimal256(_, scale) if *scale >= 0 => {
             natives::<Decimal256Type, i128>(array, |value| decimal(value.to_i128()?))
         }
-        // Zero has two forms, of which comparisons know one.
+        // Zero has two bit patterns, which comparisons treat as equal.
         DataType::Float32 => natives::<Float32Type, i64>(array, |value| {
             value.is_finite().then(|| ordered((value + 0.0).to_bits().cast_signed().into(), i32::MAX.into()))
         }),
@@ -141,7 +143,8 @@ fn decimal(value: i128) -> Option<i128> {
     (-DECIMAL_END < value && value < DECIMAL_END).then_some(value)
 }
 
-/// The bits of a float as a number in the order of the floats, and back: of negative ones all but the sign are turned round.
+/// Converts the bits of a float to a number with the order of the floats, and back: for negative
+/// floats, all bits but the sign are inverted.
 fn ordered(bits: i64, all_but_sign: i64) -> i64 {
     if bits < 0 { bits ^ all_but_sign } else { bits }
 }
@@ -152,26 +155,26 @@ fn texts(array: &ArrayRef) -> Ranges<String> {
     found.map(|low| beginning(low).to_owned(), |high| end(high))
 }
 
-/// A text that is not above this one, and not too long.
+/// Returns a lower bound of the text that is not too long.
 fn beginning(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MOST_TEXT_BYTES)).unwrap_or(text)
 }
 
-/// A text that is not below this one, and not too long if there is any such.
+/// Returns an upper bound of the text. The bound is not too long, if such a bound exists.
 fn end(text: &str) -> String {
     let cut = beginning(text);
     if cut.len() == text.len() {
         return text.to_owned();
     }
     let above = |(place, last): (usize, char)| {
-        // Between the halves of a character in UTF-16 there is none.
+        // There are no characters between U+D7FF and U+E000, the range of UTF-16 surrogates.
         let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
         next.map(|next| format!("{}{next}", &cut[..place]))
     };
     cut.char_indices().rev().find_map(above).unwrap_or_else(|| text.to_owned())
 }
 
-/// The filter that covers the ranges and whose text is not too long; `None` if there is none.
+/// Returns a filter that covers the ranges and whose text is not too long; `None` if there is none.
 fn shortest<T: Value>(
     ranges: &Ranges<T>,
     scalar: impl Fn(&T) -> Option<ScalarValue>,
@@ -203,7 +206,7 @@ fn shortest<T: Value>(
     None
 }
 
-/// The value of a number, in the type in which the key is compared.
+/// Returns the value of a number in the type of the key.
 fn scalar(data_type: &DataType, value: i128) -> Option<ScalarValue> {
     let long = || i64::try_from(value).ok();
     Some(match data_type {

@@ -1,4 +1,4 @@
-//! The commit of a write: what makes way is found, and everything goes into one transaction.
+//! Commits a write: finds the rows that it replaces, and puts everything into one transaction.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::write::place::PartitionTexts;
 use crate::{Error, Result, Snapshot};
 
 impl Run {
-    /// Commits files on top of the version that was looked at.
+    /// Commits files on top of the version on which the write was planned.
     pub(super) async fn commit(&self, begun: Begun, files: &Files) -> Result<WriteOutcome> {
         let Begun { snapshot, transaction, target, condition } = begun;
         let transaction = match transaction {
@@ -37,7 +37,8 @@ impl Run {
         if let (Some(snapshot), WriteMode::Overwrite) = (&snapshot, self.options.mode) {
             effects = self.replace(snapshot, &target, condition, files).await?;
         } else if self.options.mode == WriteMode::Overwrite {
-            // There is nothing to replace, but to know that is to have looked.
+            // There is nothing to replace. The transaction depends on that, so it is recorded as a
+            // read of everything.
             effects.read.all();
         }
         let copies = effects.files();
@@ -79,7 +80,7 @@ impl Run {
         Ok(WriteOutcome { version, committed: true, metrics, snapshot })
     }
 
-    /// Finds the rows that are replaced. Rows that stay of files that leave are copied.
+    /// Finds the rows that are replaced. The remaining rows of removed files are copied.
     async fn replace(
         &self,
         snapshot: &Snapshot,
@@ -90,7 +91,7 @@ impl Run {
         let leaving = self.leaving(snapshot, condition, target, files);
         let read = leaving.read_set(snapshot)?;
         let deleted = Search::of_places(snapshot, leaving)?.all().await?;
-        // What leaves and comes tells the changes by itself, unless rows are copied.
+        // The removed and added files already show the changes, unless rows are copied.
         let copies = !notes_vectors(snapshot) && !deleted.parts.is_empty();
         let mut rewrite = Rewrite::begin(snapshot, target, copies)?;
         if let Err(error) = record(&mut rewrite, snapshot, &deleted, files).await {
@@ -149,7 +150,7 @@ impl Run {
     }
 }
 
-/// Notes the changes of an overwrite, where they are to be noted.
+/// Writes the change data of an overwrite, if the commit needs it.
 async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, deleted: &DeletedRows, files: &Files) -> Result<()> {
     if !rewrite.records() {
         return Ok(());
@@ -187,7 +188,8 @@ fn partitions_of(target: &Target, written: &[WrittenFile]) -> HashSet<PartitionT
 }
 
 impl Target {
-    /// Registers what becomes of the table, with how far its identity columns have counted.
+    /// Registers the changes of the table's definition in the transaction, with the high-water
+    /// marks of its identity columns.
     pub(crate) async fn register(
         &self,
         marks: &[(usize, i64)],
@@ -199,7 +201,7 @@ impl Target {
     }
 }
 
-/// The metadata with the marks of identity columns moved on.
+/// Returns the metadata with updated high-water marks of identity columns.
 fn with_marks(target: &Target, marks: &[(usize, i64)]) -> Result<Metadata> {
     let mut schema = target.rules.schema.clone();
     for (place, mark) in marks {

@@ -1,8 +1,9 @@
-//! Writes whose files other processes write: planned in one place, written in many, committed in one.
+//! Distributed writes: one process plans the write, many write files, and one commits.
 //!
-//! [`Table::plan_write`] decides everything that can be decided without a row and gives a [`WriteTask`]; any number of processes hand it and
-//! their share of the rows to [`write_files_at`]; [`Table::commit_write`] makes one version of what they wrote. What nobody commits is
-//! named by no version.
+//! [`Table::plan_write`] decides everything that does not depend on rows and returns a
+//! [`WriteTask`]. Any number of processes pass the task and their share of the rows to
+//! [`write_files_at`]. [`Table::commit_write`] commits all files as one version. Files that are
+//! never committed are not part of any version.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,20 +26,22 @@ use crate::write::identity::Part;
 use crate::write::rules::{Filling, WriteRules};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Table};
 
-/// What there is to write.
+/// The result of planning a write.
 #[derive(Debug, Clone)]
 pub enum PlannedWrite {
-    /// Nothing: the table is to be left alone, or knows the write already.
+    /// Nothing to write: the mode leaves the existing table unchanged, or the table already has the
+    /// write.
     Done(Box<WriteOutcome>),
-    /// The table has a batch of this number, and only the number of its rows can tell whether it is the same one: count them, and plan
-    /// again with [`Batch::rows`](crate::transaction::Batch::rows).
+    /// The table has a batch of this number, and only the row count shows whether it is the same
+    /// batch. Count the rows, and plan again with [`Batch::rows`](crate::transaction::Batch::rows).
     CountRows,
-    /// For whoever writes files.
+    /// The task for the processes that write files.
     Task(Box<WriteTask>),
 }
 
 impl Table {
-    /// Plans a write of rows with this schema. Everything that can be refused without reading a row is refused here.
+    /// Plans a write of rows with this schema. Everything that can be refused without reading a row
+    /// is refused here.
     pub async fn plan_write(&self, schema: StructType, options: WriteOptions) -> Result<PlannedWrite> {
         let run = Run::new(self.clone(), schema, options, self.env().now_ms())?;
         let begun = match run.begin(None).await? {
@@ -57,9 +60,10 @@ impl Table {
         Ok(PlannedWrite::Task(Box::new(task)))
     }
 
-    /// Commits what was written for a task, all of it in one version and once: if a version names the files already, that is what comes back.
-    /// If others make the commit impossible, the files are deleted, and the rows have to be written again. If the store fails they stay, and
-    /// the same can be tried again.
+    /// Commits the files that were written for a task, all in one version and only once. If a
+    /// version already contains the files, its outcome is returned. If a conflict makes the commit
+    /// impossible, the files are deleted and the rows have to be written again. If the store fails,
+    /// the files stay, and the commit can be tried again.
     pub async fn commit_write(&self, task: WriteTask, written: Vec<WrittenFiles>) -> Result<WriteOutcome> {
         let after = task.version;
         let target = Target::new(task.table.clone(), self.store().url(), &task.options.file_settings(), task.now_ms)?;
@@ -79,7 +83,7 @@ impl Table {
         if is_settled {
             return outcome;
         }
-        // What was in the way may be the commit of the same files by somebody else.
+        // The conflicting commit may be a commit of the same files by another process.
         if let Some(outcome) = outcome_of(self, after, &files).await? {
             return Ok(outcome);
         }
@@ -111,14 +115,15 @@ impl Table {
         run.until_committed(Begun { snapshot, transaction, target, condition }, files).await
     }
 
-    /// Deletes what was written for a task of which no commit was tried. After a commit, [`Self::commit_write`] has done what there is to do.
+    /// Deletes the files of a task for which no commit was tried. Once a commit was tried,
+    /// [`Self::commit_write`] has already done what is necessary.
     pub async fn abort_write(&self, written: Vec<WrittenFiles>) {
         let files: Vec<WrittenFile> = written.into_iter().flat_map(|files| files.adds).map(WrittenFile::safe).collect();
         delete_written(self.store(), &files).await;
     }
 }
 
-/// New files say of each partition column which value their rows have, and of nothing else.
+/// Checks that new files have a value for each partition column and for no other column.
 fn check_partitions(target: &Target, written: &[WrittenFiles]) -> Result<()> {
     let columns: HashSet<&str> = target.rules.partition_columns.iter().map(|column| column.physical.as_str()).collect();
     let is_other = |add: &&Add| add.partition_values.keys().map(String::as_str).collect::<HashSet<_>>() != columns;
@@ -130,7 +135,8 @@ fn check_partitions(target: &Target, written: &[WrittenFiles]) -> Result<()> {
     }
 }
 
-/// Writes the rows of one part of a write in a process that has nothing but the task and a way to the store.
+/// Writes the rows of one part of a write in a process that has only the task and access to the
+/// store.
 pub async fn write_files_at(
     task: &WriteTask,
     part: Part,
@@ -142,7 +148,8 @@ pub async fn write_files_at(
     write_files(&Store::open(&task.table_url, options)?, &Env::system(), task, part, data).await
 }
 
-/// Writes the rows of one part of a write. They are safe once this is done; if it fails, nothing is left.
+/// Writes the rows of one part of a write. When this returns, the files are durable. If it fails,
+/// no file is left.
 pub async fn write_files(
     store: &Store,
     env: &Env,
@@ -167,7 +174,7 @@ pub async fn write_files(
     Ok(WrittenFiles { adds, rows: files.rows, marks: files.marks })
 }
 
-/// What all parts wrote. Of the marks of an identity column the one counts that is furthest along.
+/// Joins the results of all parts. The furthest high-water mark of an identity column counts.
 fn together(written: Vec<WrittenFiles>, rules: &WriteRules) -> Files {
     let mut files = Files { written: Vec::new(), rows: 0, marks: Vec::new() };
     let mut marks: HashMap<usize, i64> = HashMap::new();

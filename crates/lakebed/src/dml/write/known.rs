@@ -1,4 +1,5 @@
-//! Whether files are in the table already: whoever cannot know what became of a commit looks there before it commits again, or deletes them.
+//! Checks whether files are already in the table. A writer that does not know the result of a
+//! commit calls this before it commits again or deletes the files.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -11,7 +12,8 @@ use lakebed_io::store::Store;
 
 use crate::Result;
 
-/// The first version after another that adds one of these files, by their paths as the log spells them.
+/// Returns the first version after another that adds one of these files, by their paths as the log
+/// spells them.
 pub(super) async fn version_of(store: &Store, after: Option<u64>, paths: &HashSet<&str>) -> Result<Option<u64>> {
     if paths.is_empty() {
         return Ok(None);

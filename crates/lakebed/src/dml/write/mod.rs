@@ -1,8 +1,9 @@
-//! Writing rows: appending them, or replacing others by them.
+//! Writes of rows: append and overwrite.
 //!
-//! The way of a write: `target` decides which schema and properties the table will have, `run` writes the rows of the caller to
-//! files and retries on newer versions, and `commit` finds the rows that an overwrite replaces and commits everything. Nothing is
-//! visible before. The files of a failed write are deleted. Begin with [`Write`].
+//! `target` decides the schema and properties that the table will have. `run` writes the rows of
+//! the caller to files and retries on newer versions. `commit` finds the rows that an overwrite
+//! replaces and commits everything. Nothing is visible before the commit. The files of a failed
+//! write are deleted. Begin with [`Write`].
 
 mod commit;
 mod elsewhere;
@@ -20,7 +21,7 @@ pub use options::{PartitionMode, SchemaMode, WriteMode, WriteOptions};
 pub use outcome::{WriteMetrics, WriteOutcome};
 pub use task::{WriteTask, WrittenFiles};
 
-/// Rows on their way into a table. Nothing is read of them before [`run`](Write::run).
+/// A write of rows into a table. No row is read before [`run`](Write::run).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -44,28 +45,28 @@ pub struct Write {
 }
 
 impl Table {
-    /// Writes rows: appends them, unless told otherwise. A table that does not exist is made.
+    /// Writes rows. The default mode is append. A table that does not exist is created.
     pub fn write(&self, data: RecordBatchStream) -> Write {
         Write { table: self.clone(), data, options: WriteOptions::default() }
     }
 }
 
 impl Write {
-    /// How to write.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: WriteOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// What becomes of the rows that are there.
+    /// Sets the mode: what happens to existing rows.
     #[must_use]
     pub fn mode(mut self, mode: WriteMode) -> Self {
         self.options.mode = mode;
         self
     }
 
-    /// Writes and commits.
+    /// Writes the rows and commits.
     pub async fn run(self) -> Result<WriteOutcome> {
         run::run(self.table, self.data, self.options).await
     }

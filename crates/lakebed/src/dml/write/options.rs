@@ -10,83 +10,87 @@ use crate::transaction::{Application, CommitSettings};
 use crate::write::OnLossy;
 use crate::write::settings::FileSettings;
 
-/// How to write rows.
+/// The options of a write.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WriteOptions {
-    /// What becomes of the rows that are there.
+    /// What happens to existing rows.
     pub mode: WriteMode,
-    /// Of an overwrite: only the rows for which this is true make way, and all new rows must meet it.
+    /// For an overwrite: only existing rows for which this predicate is true are replaced, and it
+    /// must be true for all new rows.
     #[serde(rename = "where")]
     pub replace_where: Option<String>,
-    /// Of an overwrite: which partitions make way.
+    /// For an overwrite: the partitions that are replaced.
     pub partitions: PartitionMode,
-    /// What becomes of the table's schema if the data has another.
+    /// What happens if the schema of the data differs from the table's schema.
     pub schema_mode: SchemaMode,
-    /// Of a new table, or with another schema: the columns by whose values files are kept apart. An existing table must have the same.
+    /// For a new table, or an overwrite of the schema: the partition columns. An existing table
+    /// must have the same.
     pub partition_by: Option<Vec<String>>,
-    /// Of a new table, or with another schema: the columns by whose values files are kept together.
+    /// For a new table, or an overwrite of the schema: the clustering columns.
     pub cluster_by: Option<Vec<String>>,
-    /// Of a new table: its properties. An existing table must have the same.
+    /// For a new table: its properties. An existing table must have the same.
     pub properties: HashMap<String, String>,
-    /// An application and its own number of this write: a write that the table knows already is not done again.
+    /// An application id and its number of this write. If the table has the write already, it is
+    /// not done again.
     pub txn: Option<Application>,
-    /// Words of the caller's own, kept in the history.
+    /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
-    /// The approximate size of new files, at least [`LEAST_FILE_SIZE_BYTES`](crate::write::LEAST_FILE_SIZE_BYTES). The default is the table's property; without one it is 128 MiB,
-    /// and more for tables of 256 GiB and above.
+    /// The approximate size of new files, at least
+    /// [`LEAST_FILE_SIZE_BYTES`](crate::write::LEAST_FILE_SIZE_BYTES). The default is the table's
+    /// property; without one it is 128 MiB, and more for tables of 256 GiB and above.
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
-    /// How pages are compressed; by default what the table's properties say, else Snappy.
+    /// The compression of pages. The default is the table's property; without one it is Snappy.
     #[serde(with = "crate::option_value::compression")]
     pub compression: Option<Codec>,
-    /// The rows of a row group, at most.
+    /// The most rows of a row group.
     pub row_group_rows: Option<usize>,
-    /// Columns that get Bloom filters; fields of structs as `a.b`.
+    /// The columns that get Bloom filters. A field of a struct is written as `a.b`.
     pub bloom_columns: Vec<String>,
-    /// What to do with digits that a column cannot hold.
+    /// How digits that a column cannot hold are treated.
     pub on_lossy: OnLossy,
-    /// How long to go on trying while other writers are faster.
+    /// The time limit for retries after conflicts.
     #[serde(with = "crate::option_value::seconds")]
     pub timeout: Option<Duration>,
 }
 
-/// What becomes of the rows that are there.
+/// The mode of a write: what happens to existing rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteMode {
-    /// They stay.
+    /// Existing rows stay.
     #[default]
     Append,
-    /// They make way, all or some.
+    /// Existing rows are replaced, all or some.
     Overwrite,
-    /// There may be no table.
+    /// If the table exists, the write fails.
     Error,
-    /// If there is a table, nothing is written.
+    /// If the table exists, nothing is written.
     Ignore,
 }
 
-/// Which partitions an overwrite replaces.
+/// The partitions that an overwrite replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionMode {
-    /// All of them, or those that the condition tells.
+    /// All partitions, or the rows that the predicate selects.
     #[default]
     Static,
-    /// Only those into which rows are written.
+    /// Only the partitions into which rows are written.
     Dynamic,
 }
 
-/// What becomes of the table's schema if the data has another.
+/// What happens if the schema of the data differs from the table's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
-    /// The data must fit.
+    /// The data must fit the table's schema.
     #[default]
     Enforce,
-    /// Columns that the table lacks are added, and types become wider where the table allows it.
+    /// Missing columns are added to the table, and types are widened where the table allows it.
     Merge,
-    /// Of an overwrite: the table gets the schema of the data.
+    /// For an overwrite: the table gets the schema of the data.
     Overwrite,
 }
 

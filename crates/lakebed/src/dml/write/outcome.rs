@@ -4,38 +4,40 @@ use serde::Serialize;
 
 use crate::Snapshot;
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone)]
 pub struct WriteOutcome {
-    /// The version that it became, or the latest one if nothing was written.
+    /// The version that was committed, or the latest version if nothing was written.
     pub version: u64,
-    /// False if there was nothing to do: the table was to be left alone, or knew the write already.
+    /// False if there was nothing to do: the mode left the existing table unchanged, or the table
+    /// already had the write.
     pub committed: bool,
-    /// What was written.
+    /// The metrics of the write.
     pub metrics: WriteMetrics,
-    /// The table as of that version; none if it could not be read since, which does not undo the write.
+    /// The snapshot of that version. None if it could not be read after the commit; the commit is
+    /// valid all the same.
     pub snapshot: Option<Snapshot>,
 }
 
-/// What was written.
+/// The metrics of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct WriteMetrics {
-    /// New files.
+    /// The number of added files.
     pub added_files: u64,
-    /// Their rows, those among them that were copied.
+    /// The number of rows in the added files, including copied rows.
     pub output_rows: u64,
-    /// The sizes of the new files.
+    /// The total size of the added files.
     pub output_bytes: u64,
-    /// Files that made way.
+    /// The number of removed files.
     pub removed_files: u64,
-    /// Their sizes.
+    /// The total size of the removed files.
     pub removed_bytes: u64,
-    /// Rows that stayed but had to move to new files.
+    /// The number of unchanged rows that were copied to new files.
     pub copied_rows: u64,
-    /// Rows that made way, if the log tells how many there were.
+    /// The number of replaced rows, if the log contains the row counts.
     pub deleted_rows: Option<u64>,
-    /// Files of changed rows.
+    /// The number of change data files.
     pub change_files: u64,
-    /// How often another writer was faster.
+    /// The number of conflicts.
     pub conflicts: u64,
 }

@@ -1,5 +1,5 @@
-//! A write from beginning to end: what to do is decided on the newest version; if another writer changes what the decision rests on, it is
-//! made again, with the files that are written already.
+//! Runs a write: plans on the newest version, writes files, and commits. After a conflict, the plan
+//! is made again, and the files that are already written are used.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOpt
     let (mut data, mut step) = (data, run.begin(None).await?);
     if matches!(step, Step::CountRows) {
         step = match run.begin(Some(count_rows(&mut data).await?)).await? {
-            // Counting took the rows: there are none left to write.
+            // The count has consumed the rows, so none are left to write.
             Step::Begun(_) => return Err(run.batch_left()),
             step => step,
         };
@@ -52,32 +52,33 @@ pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOpt
     }
 }
 
-/// What to write where, and how.
+/// The arguments of a write.
 pub(super) struct Run {
     pub(super) table: Table,
-    /// Of the data.
+    /// The schema of the data.
     pub(super) schema: StructType,
     pub(super) options: WriteOptions,
-    /// What the current time means in conditions and defaults, from beginning to end.
+    /// The value of the current time in conditions and defaults, for the whole write.
     pub(super) now_ms: i64,
 }
 
-/// What there is to do.
+/// The next step of a write.
 pub(super) enum Step {
-    /// Nothing.
+    /// There is nothing to do.
     Done(Box<WriteOutcome>),
-    /// To count the rows of a batch, which tell whether the table has it, and to begin again with their number.
+    /// The caller has to count the rows of a batch and begin again with their number. The number
+    /// shows whether the table has the batch.
     CountRows,
     Begun(Box<Begun>),
 }
 
-/// What is decided on top of a version.
+/// The plan of a write on top of a version.
 pub(super) struct Begun {
-    /// None while the table does not exist.
+    /// None if the table does not exist.
     pub(super) snapshot: Option<Snapshot>,
     pub(super) transaction: Option<Transaction>,
     pub(super) target: Target,
-    /// Which rows make way, where that is said by a condition.
+    /// The condition that selects the replaced rows, if there is one.
     pub(super) condition: Option<Arc<Filter>>,
 }
 
@@ -85,7 +86,7 @@ pub(super) struct Begun {
 pub(super) struct Files {
     pub(super) written: Vec<WrittenFile>,
     pub(super) rows: u64,
-    /// Identity columns by their places, with their marks afterwards.
+    /// The indexes of identity columns, with their high-water marks after the write.
     pub(super) marks: Vec<(usize, i64)>,
 }
 
@@ -95,13 +96,13 @@ impl Run {
         Ok(Self { table, schema, options, now_ms })
     }
 
-    /// Decides on the newest version, for so many rows if they are counted.
+    /// Plans the write on the newest version. `rows` is the number of rows, if they were counted.
     pub(super) async fn begin(&self, rows: Option<u64>) -> Result<Step> {
         let snapshot = self.table.try_snapshot().await?;
         match snapshot {
             Some(snapshot) if self.may_change_table() => self.begin_on(Some(snapshot.by_log().await?), rows).await,
             Some(snapshot) if snapshot.needs_confirmation() => match self.begin_on(Some(snapshot.clone()), rows).await {
-                // What is refused may be so by the word of a checksum alone.
+                // The refusal may come from a wrong checksum alone, so the log is read.
                 Err(_) => self.begin_on(Some(snapshot.by_log().await?), rows).await,
                 step => step,
             },
@@ -109,7 +110,8 @@ impl Run {
         }
     }
 
-    /// Whether more may come of the write than new files: then it rests on all that the log says.
+    /// Returns whether the write may do more than add files. Such a write needs a snapshot that the
+    /// log confirms.
     fn may_change_table(&self) -> bool {
         self.options.schema_mode != SchemaMode::default() || matches!(self.options.mode, WriteMode::Overwrite)
     }
@@ -150,8 +152,8 @@ impl Run {
         })
     }
 
-    /// The condition of the rows that are replaced. The rows of a table that is made here must meet it too: the same write, done again,
-    /// would refuse them.
+    /// Returns the condition that selects the replaced rows. Rows of a table that this write
+    /// creates must meet it too, because a repetition of the write would refuse them otherwise.
     pub(super) fn condition(&self, snapshot: Option<&Snapshot>, target: &Target) -> Result<Option<Arc<Filter>>> {
         let Some(text) = &self.options.replace_where else { return Ok(None) };
         let schema = snapshot.map_or(&target.rules.schema, Snapshot::schema);
@@ -163,7 +165,7 @@ impl Run {
         write_part(store, env, data, &begun.target, begun.condition.as_ref(), &self.options, Part::WHOLE).await
     }
 
-    /// Commits the files. If that cannot be done, they are deleted.
+    /// Commits the files. If the commit is impossible, the files are deleted.
     pub(super) async fn finish(&self, begun: Begun, files: Files) -> Result<WriteOutcome> {
         let outcome = self.until_committed(begun, &files).await;
         match &outcome {
@@ -174,7 +176,7 @@ impl Run {
         outcome
     }
 
-    /// Commits the files, on newer versions too if others are faster.
+    /// Commits the files, and retries on newer versions after conflicts.
     pub(super) async fn until_committed(&self, mut begun: Begun, files: &Files) -> Result<WriteOutcome> {
         let (written_for, mut after) = (begun.target.clone(), begun.snapshot.as_ref().map(Snapshot::version));
         let mut retry = Retry::new(self.table.env(), &self.options.commit_settings(), self.retryable());
@@ -191,7 +193,7 @@ impl Run {
                 Step::CountRows => return Err(counted_already()),
                 Step::Begun(begun) => *begun,
             };
-            // What was in the way may be the commit of the same files by another process.
+            // The conflicting commit may be a commit of the same files by another process.
             if let Some(outcome) = outcome_of(&self.table, after, files).await? {
                 return Ok(outcome);
             }
@@ -218,11 +220,11 @@ impl Run {
         Error::new(kind, format!("{}: {why}", self.table.store().url()))
     }
 
-    /// The conflicts after which the same files are committed on a newer version. Appends do not
-    /// depend on what others write. Rows that meet a condition are replaced on top of whatever
-    /// another writer committed first: the rows that make way are then searched for again. Another
-    /// writer may have committed the same batch of an application, and a table that another writer
-    /// made first can be written to.
+    /// Returns the conflicts after which the same files are committed on a newer version. Appends
+    /// do not depend on what others write. An overwrite with a predicate replaces rows on top of
+    /// any other commit: the replaced rows are searched for again. Another writer may have
+    /// committed the same batch of an application. A table that another writer created first can be
+    /// written to.
     fn retryable(&self) -> Retryable {
         use ConflictKind::{
             ConcurrentAppend, ConcurrentDeleteDelete, ConcurrentDeleteRead, ConcurrentTransaction, MetadataChanged,
@@ -237,7 +239,7 @@ impl Run {
     }
 }
 
-/// The outcome of a commit of these files, if a version after this one names them.
+/// Returns the outcome of a commit of these files, if a version after `after` adds them.
 pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files) -> Result<Option<WriteOutcome>> {
     let paths = files.written.iter().map(|file| file.add.path.as_str()).collect();
     let Some(version) = version_of(table.store(), after, &paths).await? else { return Ok(None) };
@@ -246,7 +248,7 @@ pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files)
     Ok(Some(WriteOutcome { version, committed: true, metrics, snapshot: Some(table.snapshot_at(version).await?) }))
 }
 
-/// Where the number of rows is known.
+/// Returns the error for a request to count rows that were already counted.
 pub(super) fn counted_already() -> Error {
     Error::internal("rows are to be counted that were counted already")
 }
@@ -259,8 +261,9 @@ async fn count_rows(data: &mut RecordBatchStream) -> Result<u64> {
     Ok(rows)
 }
 
-/// Writes the rows of one part of a write, and none of them if that fails. New rows meet the condition of the rows that make way: else they
-/// could not be replaced in the same way again.
+/// Writes the rows of one part of a write. If this fails, no file is left. New rows must meet the
+/// condition that selects the replaced rows, because otherwise the same overwrite could not replace
+/// them again.
 pub(super) async fn write_part(
     store: &Store,
     env: &Env,

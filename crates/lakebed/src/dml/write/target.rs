@@ -1,4 +1,5 @@
-//! The target of a write: the table as it is, as it becomes with the schema of the data, or as it is created. Read [`Target::plan`].
+//! The target of a write: the table unchanged, the table with the schema of the data, or a new
+//! table. Begin with [`Target::plan`].
 
 use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::schema::StructType;
@@ -10,7 +11,7 @@ use crate::rows::target::{Target, sized, within_once};
 use crate::{Error, Result, Snapshot, Table};
 
 impl Target {
-    /// Everything that can be refused without reading a row is refused here.
+    /// Plans the target. Everything that can be refused without reading a row is refused here.
     pub(super) async fn plan(
         snapshot: Option<&Snapshot>,
         table: &Table,
@@ -42,7 +43,7 @@ fn new_table(data: &StructType, options: &WriteOptions) -> NewTable {
     }
 }
 
-/// What a write with these options makes of a table.
+/// Returns the definition of the table after a write with these options.
 async fn evolved(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Definition> {
     match options.schema_mode {
         SchemaMode::Overwrite if options.mode != WriteMode::Overwrite => Err(Error::invalid_input(
@@ -83,7 +84,8 @@ fn check_partitioning(snapshot: &Snapshot, options: &WriteOptions) -> Result<()>
     }
 }
 
-/// Properties are for new tables: one that exists must have them.
+/// Checks that an existing table has the given properties. A write sets properties only on a new
+/// table.
 fn check_properties(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
     let given = GivenProperties::parse(options.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
     let differs = given.configuration.iter().find(|(name, value)| snapshot.metadata().property(name) != value.as_deref());

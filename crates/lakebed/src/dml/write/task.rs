@@ -1,7 +1,8 @@
-//! A write whose files other processes write: what they need to know, and what they tell.
+//! The tasks of a distributed write and their results.
 //!
-//! A [`WriteTask`] goes outward, [`WrittenFiles`] come back, both as bytes that are each other's inverse with the value. Neither holds a
-//! secret: whoever writes finds credentials by itself. They are input like any other, so reading them believes nothing.
+//! A [`WriteTask`] goes to the writing processes, and [`WrittenFiles`] come back. Both can be
+//! converted to bytes and back. Neither contains secrets: the writing process finds its own
+//! credentials. The bytes are untrusted input, so reading validates them.
 
 #[cfg(test)]
 mod tests;
@@ -18,52 +19,53 @@ use crate::transaction::Application;
 use crate::write::OnLossy;
 use crate::write::rules::Filling;
 
-/// What to write, for any number of processes that do it together.
+/// A write task for any number of processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteTask {
     /// The table's URL, without secrets.
     pub(super) table_url: String,
-    /// The version that was looked at; none if there was no table.
+    /// The version on which the write was planned; None if there was no table.
     pub(super) version: Option<u64>,
-    /// Of the data.
+    /// The schema of the data.
     pub(super) schema: StructType,
     pub(super) table: Definition,
     pub(super) options: WriteOptions,
-    /// What the current time means in defaults and conditions, so that all processes agree.
+    /// The value of the current time in defaults and conditions, so that all processes agree.
     pub(super) now_ms: i64,
 }
 
-/// Files that one process wrote, and which no commit names yet.
+/// Files that one process wrote and that no commit contains yet.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WrittenFiles {
     pub(super) adds: Vec<Add>,
     pub(super) rows: u64,
-    /// Identity columns by their places, with their marks afterwards.
+    /// The indexes of identity columns, with their high-water marks after the write.
     pub(super) marks: Vec<(usize, i64)>,
 }
 
 impl WriteTask {
-    /// Where the table is.
+    /// Returns the location of the table.
     pub fn table_url(&self) -> &str {
         &self.table_url
     }
 
-    /// The names of the columns by whose values files are kept apart.
+    /// Returns the names of the partition columns.
     pub fn partition_columns(&self) -> &[String] {
         &self.table.metadata.partition_columns
     }
 
-    /// A property that the table will have.
+    /// Returns a property that the table will have.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.table.metadata.property(name)
     }
 
-    /// Whether digits that a column cannot hold are refused or cut.
+    /// Returns whether digits that a column cannot hold are refused or cut.
     pub fn on_lossy(&self) -> OnLossy {
         self.options.on_lossy
     }
 
-    /// Whether rows get numbers: then each process must know which part of how many it is.
+    /// Returns whether the write numbers rows. Then each process must know its part number and the
+    /// number of parts.
     pub fn numbers_rows(&self) -> Result<bool> {
         let target = Target::new(self.table.clone(), &self.table_url, &self.options.file_settings(), self.now_ms)?;
         let is_given = |place: usize| {
@@ -73,7 +75,8 @@ impl WriteTask {
         Ok(target.rules.filled.iter().any(|(place, filling)| matches!(filling, Filling::Identity(_)) && !is_given(*place)))
     }
 
-    /// An application and its own number of this write, where that is known only once the files are written.
+    /// Sets an application id and its number of this write, if they are known only after the files
+    /// are written.
     #[must_use]
     pub fn with_txn(mut self, txn: Application) -> Self {
         self.options.txn = Some(txn);
@@ -82,7 +85,7 @@ impl WriteTask {
 }
 
 impl WrittenFiles {
-    /// How many rows they have.
+    /// Returns the number of rows in the files.
     pub fn rows(&self) -> u64 {
         self.rows
     }

@@ -1,4 +1,4 @@
-//! What clauses mean, and what is refused.
+//! Tests the meaning of clauses and the errors for invalid ones.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn refused(clauses: &[Clause], kind: ErrorKind) -> String {
     error.message().to_owned()
 }
 
-/// Pairs of rows.
+/// Returns pairs of rows.
 fn pairs() -> RecordBatch {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("t.id", Arc::new(arrow_array::Int32Array::from(vec![1, 2]))),
@@ -109,7 +109,7 @@ fn star_takes_source_columns_by_name() {
     let pairs = pairs();
     let Act::Update(changed) = &clauses.matched[0].act else { panic!() };
     let before = [Arc::clone(pairs.column(1)), Arc::clone(pairs.column(0)), Arc::clone(pairs.column(2))];
-    // The generated column is the table's.
+    // The table computes the generated column.
     assert_eq!(shown_rows(&changed.apply(&before, &pairs).unwrap()), [["A", "B"], ["1", "2"], ["10", "20"]]);
     assert_eq!(changed.columns().into_iter().collect::<Vec<_>>(), [0, 1]);
     let values: Vec<ArrayRef> = clauses.not_matched[0].columns.iter().map(|(_, value)| value.evaluate(&pairs).unwrap()).collect();
@@ -189,7 +189,7 @@ fn history_shows_clauses_as_given() {
     assert_eq!(shown(&clauses, When::NotMatchedBySource), "[]");
 }
 
-/// The columns of a table after it evolved, with their types.
+/// Returns the columns of a table after schema evolution, with their types.
 fn evolved(clauses: &[Clause]) -> Vec<String> {
     let inner = |names: &[&str]| DataType::from(table(&names.iter().map(|name| (*name, P::Long.into())).collect::<Vec<_>>()));
     let target = table(&[("id", P::Integer.into()), ("st", inner(&["x"]))]);

@@ -14,7 +14,7 @@ fn texts(values: &[Option<&str>]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-/// Pairs and matching rows, held against each other.
+/// Returns the pairs and checks that they agree with the rows of `may_match`.
 fn pairs(index: &JoinIndex, keys: &[ArrayRef], rows: usize) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     for block in index.pairs(keys, rows) {

@@ -1,4 +1,4 @@
-//! Which column a name means, and what is refused.
+//! Tests to which column a name resolves, and which names are refused.
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use lakebed_core::schema::{PrimitiveType, StructField};
@@ -10,7 +10,8 @@ fn table(columns: &[(&str, PrimitiveType)]) -> StructType {
     StructType { fields: columns.iter().map(|(name, data_type)| StructField::new(*name, *data_type, true)).collect() }
 }
 
-/// The target has a column that is called as the alias of the source, with a field that the source lacks.
+/// Returns sides in which a target column is called like the source's alias and has a field that
+/// the source lacks.
 fn sides() -> Sides {
     let mut target =
         table(&[("id", PrimitiveType::Long), ("value", PrimitiveType::String), ("code", PrimitiveType::Char { length: 4 })]);

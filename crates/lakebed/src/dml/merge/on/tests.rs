@@ -1,4 +1,4 @@
-//! What ON conditions are made of.
+//! Tests how ON conditions are split.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn sides() -> Sides {
     Sides::new(options).unwrap()
 }
 
-/// The keys of a condition as `target = source: type`, with the target's path.
+/// Returns the keys of a condition as `target = source: type`, with the target's path.
 fn keys(text: &str) -> Vec<(String, Option<String>)> {
     let keys = On::new(&sides(), text).unwrap().keys;
     let shown = |key: &Key| {
@@ -38,7 +38,7 @@ fn key(shown: &str, path: Option<&str>) -> Vec<(String, Option<String>)> {
     vec![(shown.to_owned(), path.map(str::to_owned))]
 }
 
-/// The texts of what is about one table alone.
+/// Returns the texts of the conditions on one table alone.
 fn alone(text: &str) -> (Vec<String>, Vec<String>) {
     let on = On::new(&sides(), text).unwrap();
     (
@@ -82,7 +82,7 @@ fn key_uses_rows_of_one_table() {
         let (left, right) = (key.target.evaluate(&target).unwrap(), key.source.evaluate(&source).unwrap());
         assert_eq!(left.to_data(), right.to_data(), "{}", key.target.text);
     }
-    // Bit by bit.
+    // Equal floats must have equal bits.
     let doubles = on.keys[1].target.evaluate(&target).unwrap();
     assert!(doubles.as_any().downcast_ref::<Float64Array>().unwrap().value(0).is_sign_positive());
 }

@@ -33,7 +33,7 @@ fn numbers(numbers: std::ops::Range<i64>) -> RecordBatch {
     RecordBatch::try_from_iter([("n", column)]).unwrap()
 }
 
-/// Columns of many shapes; row by row the same whatever the length.
+/// Returns columns of many types. The values of a row do not depend on the length of the batch.
 fn mixed(rows: std::ops::Range<usize>) -> RecordBatch {
     let number: Int32Array = rows.clone().map(|row| (row % 7 != 0).then_some(row as i32)).collect();
     let text: StringArray = rows.clone().map(|row| (row % 5 != 0).then(|| "t".repeat(row % 11))).collect();

@@ -19,7 +19,7 @@ fn texts(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-/// The text of the filter, which equals the filter that this text parses to.
+/// Returns the text of the filter, and checks that it parses to an equal filter.
 fn text_of(summary: &Summary, path: &[String], schema: &Schema, null_safe: bool) -> Option<String> {
     let filter = summary.filter(schema, path, null_safe)?;
     let parsed = parse_filter(filter.text(), schema, &Options::default()).unwrap();
@@ -39,7 +39,7 @@ fn condition(values: &ArrayRef) -> Option<String> {
     text_of_k(&summary, false)
 }
 
-/// For which of some values of a column the condition holds.
+/// Returns for which values of a column the condition is true.
 fn holds(condition: &str, column: &ArrayRef) -> Vec<bool> {
     assert!(condition.len() <= MOST_CONDITION_BYTES + 100);
     let field = Field::new("k", column.data_type().clone(), true);
@@ -156,7 +156,7 @@ fn long_texts_are_cut_outward() {
     assert!(text_of(&summary, &[column], &schema, true).unwrap().len() <= MOST_CONDITION_BYTES);
 }
 
-/// The values of a source in parts, and some that are not among them.
+/// Checks the summary of a source in parts, with other values that the source does not contain.
 fn check(parts: &[ArrayRef], others: &ArrayRef) -> Result<(), TestCaseError> {
     let Some(first) = parts.first() else { return Ok(()) };
     for null_safe in [false, true] {

@@ -50,7 +50,7 @@ fn application() -> impl Strategy<Value = Application> {
     (any::<String>(), any::<i64>(), prop::option::of(batch)).prop_map(|(id, version, batch)| Application { id, version, batch })
 }
 
-/// Any options that one can be given, whether they agree with each other or not.
+/// Returns any options, including contradictory ones.
 fn options() -> impl Strategy<Value = WriteOptions> {
     let modes = prop::sample::select(vec![WriteMode::Append, WriteMode::Overwrite, WriteMode::Error, WriteMode::Ignore]);
     let schemas = prop::sample::select(vec![SchemaMode::Enforce, SchemaMode::Merge, SchemaMode::Overwrite]);

@@ -1,4 +1,5 @@
-//! The bytes of tasks and files: JSON, since most of it is actions of the log, and a reader of another version can say what it does not know.
+//! The bytes of tasks and written files. The format is JSON, because most of the content is log
+//! actions, and because a reader of another version can name the parts that it does not know.
 
 use lakebed_core::action::Add;
 use lakebed_core::path::FilePath;
@@ -10,7 +11,8 @@ use crate::definition::Definition;
 use crate::dml::write::WriteOptions;
 use crate::{Error, Result};
 
-/// The forms of tasks and of files. They count up when others would write or commit wrongly, or take another form for damage.
+/// The format versions of tasks and of files. They are increased when another version would write
+/// or commit wrongly, or would report the new format as damage.
 const TASK: u32 = 3;
 const FILES: u32 = 1;
 
@@ -36,13 +38,14 @@ struct Files {
 }
 
 impl WriteTask {
-    /// The task as bytes, in the form of this version of lakebed.
+    /// Returns the task as bytes, in the format of this version of lakebed.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         crate::wire::check_root(&self.table_url)?;
         write_task(self)
     }
 
-    /// The task of bytes that [`Self::to_bytes`] made, perhaps in another version of lakebed.
+    /// Reads a task from bytes that [`Self::to_bytes`] wrote, possibly in another version of
+    /// lakebed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let task = read_task(bytes)?;
         crate::wire::check_root(&task.table_url)?;
@@ -51,12 +54,12 @@ impl WriteTask {
 }
 
 impl WrittenFiles {
-    /// As bytes, in the form of this version of lakebed.
+    /// Returns the files as bytes, in the format of this version of lakebed.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         write_files(self)
     }
 
-    /// Of bytes that [`Self::to_bytes`] made.
+    /// Reads files from bytes that [`Self::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let files = read_files(bytes)?;
         files.adds.iter().try_for_each(check)?;
@@ -64,7 +67,7 @@ impl WrittenFiles {
     }
 }
 
-/// New files lie below the table's root, and have all their rows.
+/// Checks that a new file is below the table's root and has no deleted rows.
 fn check(add: &Add) -> Result<()> {
     let refuse = |why: &str| Err(Error::invalid_input(format!("{}: not a file that a part of a write wrote: {why}", add.path)));
     match FilePath::parse(&add.path)? {
