@@ -1,7 +1,8 @@
-//! The commits behind a version, one by one, with what they change.
+//! Reads the commits after a version one by one, with the changes in each.
 //!
-//! Of a commit that is large only what is asked for is kept: the sizes of its files, and of some of them the actions. A log is listed
-//! in pieces, so that what lies far ahead costs nothing.
+//! Of a large commit, only the requested parts are kept: the sizes of its files, and the actions of
+//! some of them. The log is listed in pieces, so that later commits cost nothing until they are
+//! needed.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -18,46 +19,49 @@ use regex::Regex;
 use crate::scan::{FileRows, ScanFile};
 use crate::{Error, ErrorKind, Result};
 
-/// The times of files are made increasing from so many versions back, as in Delta Spark.
+/// The number of earlier versions from which the times of files are made increasing, as in Delta
+/// Spark.
 const VERSIONS_BEFORE: u64 = 100;
 
-/// What a reader of commits wants.
+/// The options for reading commits.
 #[derive(Clone)]
 pub(super) struct CommitReadOptions {
-    /// Rows are changes: files that are removed have a place in the order, too, and files of changed rows stand for all others.
+    /// Whether rows are changes. If true, removed files are counted in the order too, and change
+    /// data files replace all other files of their commit.
     pub(super) feed: bool,
     /// The partition columns of the table, by their physical names.
     pub(super) partition_columns: Vec<String>,
-    /// Files whose path holds a match are left out.
+    /// Files whose path contains a match are left out.
     pub(super) exclude: Option<Regex>,
-    /// Of which files the actions are kept: from a place in a version up to one in another.
+    /// The range of files whose actions are kept, as pairs of a version and a position in it.
     pub(super) keep: Range<(u64, u64)>,
-    /// Commits that are gone are passed over.
+    /// Whether missing commits are skipped.
     pub(super) tolerate_loss: bool,
 }
 
-/// No file at all, or every file.
+/// The ranges of no file and of every file.
 pub(super) const NONE: Range<(u64, u64)> = (0, 0)..(0, 0);
 pub(super) const ALL: Range<(u64, u64)> = (0, 0)..(u64::MAX, u64::MAX);
 
-/// What a commit says of changes.
+/// The changes of one commit.
 #[derive(Default)]
 pub(super) struct Commit {
     pub(super) version: u64,
-    /// Of its file, adjusted.
+    /// The adjusted time of the commit file.
     file_time_ms: i64,
     pub(super) info: Option<CommitInfo>,
     pub(super) metadata: Option<Metadata>,
     pub(super) protocol: Option<Protocol>,
-    /// Whether it adds a file with rows that are new.
+    /// Whether the commit adds a file with new rows.
     pub(super) adds_rows: bool,
-    /// A file that it removes with its rows.
+    /// The path of a file that the commit removes with its rows.
     pub(super) removed: Option<String>,
-    /// Whether it has any file, be it only moved.
+    /// Whether the commit contains any file, including files that were only rewritten.
     pub(super) has_files: bool,
-    /// The files whose rows it adds, in a feed also those whose rows it removes.
+    /// The files whose rows the commit adds; in a change data feed also the files whose rows it
+    /// removes.
     pub(super) files: CommitFiles,
-    /// The files of changed rows.
+    /// The change data files.
     pub(super) cdc: CommitFiles,
 }
 
@@ -69,27 +73,27 @@ pub(super) struct CommitFiles {
     pub(super) have_vectors: bool,
 }
 
-/// What counts of a file when a batch is made.
+/// The properties of a file that count for a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileSize {
     pub(super) size: u64,
-    /// It has a place in the order, but is left out.
+    /// Whether the file is excluded. An excluded file still has a position in the order.
     pub(super) is_excluded: bool,
 }
 
-/// A file of which the action is kept.
+/// A file whose action is kept.
 pub(super) struct KeptFile {
     pub(super) is_removal: bool,
     pub(super) file: ScanFile,
 }
 
 impl Commit {
-    /// When it was made, in milliseconds since the epoch.
+    /// Returns the time of the commit, in milliseconds since the epoch.
     pub(super) fn timestamp_ms(&self) -> i64 {
         self.info.as_ref().and_then(CommitInfo::in_commit_timestamp).unwrap_or(self.file_time_ms)
     }
 
-    /// Takes what some of its lines say.
+    /// Takes over the content of some lines of the commit.
     fn take(&mut self, part: &CommitPart, wanted: &CommitReadOptions) -> Result<()> {
         let choice = FileChoice { exclude: wanted.exclude.as_ref(), keep: &wanted.keep, version: self.version };
         each_line(part.part(), |line| {
@@ -124,7 +128,7 @@ impl Commit {
     }
 }
 
-/// Which files of a commit are chosen.
+/// The choice of files in a commit.
 struct FileChoice<'a> {
     exclude: Option<&'a Regex>,
     keep: &'a Range<(u64, u64)>,
@@ -132,7 +136,7 @@ struct FileChoice<'a> {
 }
 
 impl CommitFiles {
-    /// Gives a file the next place; whether its action is to be kept.
+    /// Gives a file the next position; returns whether its action is kept.
     fn count(&mut self, path: &str, size: i64, choice: &FileChoice<'_>) -> Result<bool> {
         let size = u64::try_from(size).map_err(|_| Error::corrupt(path, format!("the log says that its size is {size}")))?;
         let is_excluded = choice.exclude.is_some_and(|exclude| exclude.is_match(path));
@@ -148,8 +152,9 @@ fn added(add: AddRef<'_>) -> Result<ScanFile> {
     ScanFile::new(add, num_records)
 }
 
-/// Its partition values are needed only in tables that are partitioned; reading finds out whether they are there. Where they are, Delta Spark
-/// leaves out those that are null.
+/// Converts a removal to a file. Its partition values are needed only in partitioned tables, and
+/// the reader checks whether they are present. If they are present, Delta Spark leaves out the null
+/// values.
 fn removed(remove: RemoveRef<'_>, partition_columns: &[String]) -> ScanFile {
     let mut remove = Remove::from(remove);
     if let Some(values) = &mut remove.partition_values {
@@ -181,33 +186,33 @@ fn changed(cdc: Cdc) -> ScanFile {
 pub(super) struct Commits {
     store: Store,
     wanted: CommitReadOptions,
-    /// The version that comes now.
+    /// The next version.
     next: u64,
-    /// The last that is wanted.
+    /// The last requested version.
     last: u64,
-    /// Files of commits that were listed, and are being read.
+    /// The listed commit files that are being read.
     listed: VecDeque<ListedLogFile>,
     parts: BoxStream<'static, Result<CommitPart>>,
-    /// Whether the log ends with those.
+    /// Whether the log ends with the listed files.
     is_end: bool,
-    /// Of the newest file that was listed, adjusted.
+    /// The adjusted time of the newest listed file.
     newest_time_ms: Option<i64>,
 }
 
 impl Commits {
-    /// The commits of these versions, as far as they are there.
+    /// Creates a reader of the commits of these versions, as far as the log has them.
     pub(super) fn new(store: &Store, wanted: CommitReadOptions, versions: RangeInclusive<u64>) -> Self {
         let (next, last) = versions.into_inner();
         let parts = Box::pin(futures::stream::empty());
         Self { store: store.clone(), wanted, next, last, listed: VecDeque::new(), parts, is_end: false, newest_time_ms: None }
     }
 
-    /// The version that comes now.
+    /// Returns the next version.
     pub(super) fn version(&self) -> u64 {
         self.next
     }
 
-    /// The next commit; None at the end of the log, or behind the last one that is wanted.
+    /// Returns the next commit; None at the end of the log, or after the last requested version.
     pub(super) async fn next(&mut self) -> Result<Option<Commit>> {
         while self.listed.is_empty() && self.next <= self.last && !self.is_end {
             self.list().await?;
@@ -242,11 +247,11 @@ impl Commits {
 
     /// Lists some commits and begins to read them.
     async fn list(&mut self) -> Result<()> {
-        // The times of files depend on those of the files before them.
+        // The adjusted times of files depend on the files before them.
         let is_first = self.newest_time_ms.is_none();
         let before = if self.wanted.feed && is_first { VERSIONS_BEFORE } else { 1 };
         let (mut found, is_all) = log::list_commits(&self.store, self.next.saturating_sub(before)).await?;
-        // The version before this one was there once.
+        // The reader has already seen the version before this one, so its commit must exist.
         if is_all && found.last().is_none_or(|file| file.path.version + 1 < self.next) && !self.wanted.tolerate_loss {
             return Err(self.went_back());
         }
@@ -257,7 +262,8 @@ impl Commits {
         }
         found.retain(|file| (self.next..=self.last).contains(&file.path.version));
         if found.is_empty() && !self.is_end {
-            // The files of a checkpoint filled what was listed: the same request would say the same again.
+            // The files of a checkpoint filled the listing. The same request would return the same
+            // files again.
             let rest = log::list_log(&self.store, Some(self.next)).await?;
             found.extend(rest.into_iter().filter(|file| file.path.is_commit() && file.path.version <= self.last));
             self.is_end = true;
@@ -283,7 +289,7 @@ impl Commits {
     }
 }
 
-/// A commit that must be there is not.
+/// Returns the error for a missing commit.
 pub(super) fn lost(store: &Store, version: u64) -> Error {
     let message = format!(
         "{}: the commit of version {version} is gone. If nobody deleted it, the reader was slower than the log is kept \

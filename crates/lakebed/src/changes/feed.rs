@@ -1,8 +1,10 @@
-//! The change data feed: every row that a commit inserted, updated or deleted, with what happened to it, in which version and when.
+//! The change data feed: every row that a commit inserted, updated or deleted, with the type of the
+//! change, its version and its time.
 //!
-//! A commit that has files of changed rows says it all in them; else its rows are those of the files that it adds and removes. Of a file that
-//! stays with another deletion vector, the rows in which the vectors differ were deleted or restored. PROTOCOL "Add CDC File". Read
-//! [`Table::changes`] first.
+//! If a commit has change data files, these contain all its changes. Otherwise the changes are the
+//! rows of the files that it adds and removes. If a file stays with another deletion vector, the
+//! rows in which the vectors differ were deleted or restored. PROTOCOL "Add CDC File". Begin with
+//! [`Table::changes`].
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -24,14 +26,15 @@ use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanSpec, ScanTask};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
-/// The names of the columns that a feed has behind those of the table.
+/// The columns that a feed has after the columns of the table.
 const FEED_COLUMNS: [(RowColumnKind, &str); 3] = [
     (RowColumnKind::ChangeType, ChangeType::CHANGE_TYPE_COLUMN),
     (RowColumnKind::CommitVersion, "_commit_version"),
     (RowColumnKind::CommitTimestamp, "_commit_timestamp"),
 ];
 
-/// The changes of some versions. Nothing is read before one of the methods that end it.
+/// The changes of some versions. No change is read before [`Self::stream`], [`Self::tasks`] or
+/// [`Self::plan`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -51,11 +54,11 @@ pub struct Changes {
     versions: RangeInclusive<u64>,
     columns: Option<Vec<String>>,
     filter: Option<String>,
-    /// What `current_timestamp` means in the filter.
+    /// The value of `current_timestamp` in the filter.
     now_ms: i64,
 }
 
-/// The files that hold the changes of some versions.
+/// The files that contain the changes of some versions.
 #[derive(Debug, Clone)]
 pub struct PlannedChanges {
     changes: Changes,
@@ -63,14 +66,15 @@ pub struct PlannedChanges {
 }
 
 impl Table {
-    /// The changes of these versions, with the columns of the last of them. The table must record changes in all of them.
+    /// Returns the changes of these versions, with the columns of the last of them. All of these
+    /// versions must record changes.
     pub async fn changes(&self, versions: RangeInclusive<u64>) -> Result<Changes> {
         Changes::of(self, self.snapshot().await?, versions).await
     }
 }
 
 impl Changes {
-    /// The changes of these versions of a table whose newest version is known.
+    /// Returns the changes of these versions of a table whose newest version is known.
     pub(super) async fn of(table: &Table, latest: Snapshot, versions: RangeInclusive<u64>) -> Result<Self> {
         let (start, end) = (*versions.start(), *versions.end());
         let url = latest.url();
@@ -93,7 +97,7 @@ impl Changes {
         Ok(changes)
     }
 
-    /// No changes, in the columns of this version.
+    /// Returns no changes, with the columns of this version.
     pub(super) async fn none_since(table: &Table, latest: Snapshot, version: u64) -> Result<Self> {
         let snapshot = if version == latest.version() { latest } else { table.snapshot_at(version).await? };
         let changes = Self::new(table, snapshot, version + 1..=version);
@@ -106,36 +110,41 @@ impl Changes {
         Self { table: table.clone(), snapshot, versions, columns: None, filter: None, now_ms }
     }
 
-    /// The same changes by another handle on the table, such as one of another process.
+    /// Returns the same changes for another handle on the table, such as the handle of another
+    /// process.
     pub async fn reopened(&self, table: &Table) -> Result<Self> {
         let snapshot = table.snapshot_at(self.snapshot.version()).await?;
         Ok(Self { table: table.clone(), snapshot, ..self.clone() })
     }
 
-    /// The versions, both of them included. Where there is none between two times, the end is the version before the start.
+    /// Returns the versions, both inclusive. If there is no version between two moments, the end is
+    /// the version before the start.
     pub fn versions(&self) -> &RangeInclusive<u64> {
         &self.versions
     }
 
-    /// Only these columns of the table, in this order; what says of a change comes behind them.
+    /// Selects these columns of the table, in this order. The columns of the feed follow after
+    /// them.
     #[must_use]
     pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Only the changes of rows for which this Spark SQL expression over the table's columns is true.
+    /// Selects only changes of rows for which this Spark SQL expression over the table's columns is
+    /// true.
     #[must_use]
     pub fn filter(mut self, text: impl Into<String>) -> Self {
         self.filter = Some(text.into());
         self
     }
 
-    /// The schema of what it gives.
+    /// Returns the schema of the result.
     pub fn schema(&self) -> Result<SchemaRef> {
         let spec = self.spec();
         for column in spec.output_columns()? {
-            // Files of changed rows know nothing of the files and rows of the table. PROTOCOL "Row Tracking".
+            // Change data files have no metadata columns of files and rows of the table. PROTOCOL
+            // "Row Tracking".
             if let OutputColumn::OfRows(RowColumn { kind, name }) = column
                 && !kind.is_of_change()
             {
@@ -146,12 +155,13 @@ impl Changes {
         spec.output_schema()
     }
 
-    /// The columns of the last version and those of the feed, with Delta's types and the metadata of columns, whatever was selected.
+    /// Returns the columns of the last version and those of the feed, with Delta's types and column
+    /// metadata. The selection of columns does not matter.
     pub fn delta_schema(&self) -> StructType {
         with_feed_columns(self.snapshot.schema())
     }
 
-    /// The changes, version by version.
+    /// Returns the changes, version by version.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
         let schema = self.schema()?;
         let (changes, spec) = (self.clone(), self.spec());
@@ -170,12 +180,12 @@ impl Changes {
         Ok(RecordBatchStream::new(schema, batches))
     }
 
-    /// The changes cut into tasks of about this many bytes of files.
+    /// Returns the changes in tasks of about this many bytes of files.
     pub async fn tasks(&self, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         Ok(self.plan().await?.tasks(target_task_size_bytes))
     }
 
-    /// Finds the files that hold the changes: reads the commits, no data.
+    /// Finds the files that contain the changes. Reads the commits, but no data.
     pub async fn plan(&self) -> Result<PlannedChanges> {
         self.schema()?;
         let mut commits = self.commits();
@@ -192,7 +202,7 @@ impl Changes {
         Commits::new(self.snapshot.store(), wanted, self.versions.clone())
     }
 
-    /// The changes of the next version.
+    /// Returns the changes of the next version.
     async fn next(&self, commits: &mut Commits) -> Result<Option<Vec<ScanFile>>> {
         match commits.next().await? {
             Some(commit) => {
@@ -224,7 +234,8 @@ impl Changes {
         self.check_layout(start)
     }
 
-    /// What the first commit removes was written before it.
+    /// Checks the layout of the version before the first commit, because the files that this commit
+    /// removes were written with it.
     async fn check_before(&self, commit: &Commit) -> Result<()> {
         match commit.version.checked_sub(1) {
             Some(before) if commit.version == *self.versions.start() && commit.metadata.is_some() && commit.removed.is_some() => {
@@ -238,7 +249,8 @@ impl Changes {
         self.check_columns(snapshot.schema(), snapshot.partition_columns(), snapshot.mapping_mode(), snapshot.version())
     }
 
-    /// Refuses versions that record no changes, or whose rows cannot be given in the columns of the last version.
+    /// Refuses versions that do not record changes, or whose rows cannot be returned in the columns
+    /// of the last version.
     fn check(&self, commit: &Commit) -> Result<()> {
         let url = self.snapshot.url();
         if let Some(protocol) = &commit.protocol {
@@ -268,12 +280,12 @@ impl Changes {
 }
 
 impl PlannedChanges {
-    /// The size of the files.
+    /// Returns the total size of the files.
     pub fn size_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }
 
-    /// The files in tasks of about this many bytes.
+    /// Returns the files in tasks of about this many bytes.
     pub fn tasks(&self, target_task_size_bytes: u64) -> Vec<ScanTask> {
         let spec = self.changes.spec();
         let task = |files| ScanTask { spec: spec.clone(), files };
@@ -281,7 +293,7 @@ impl PlannedChanges {
     }
 }
 
-/// The columns of a table and behind them those of its feed.
+/// Returns the columns of a table followed by those of its feed.
 pub(super) fn with_feed_columns(schema: &StructType) -> StructType {
     let mut columns = schema.clone();
     let types = [PrimitiveType::String, PrimitiveType::Long, PrimitiveType::Timestamp];
@@ -294,7 +306,7 @@ pub(super) fn feed_columns() -> Vec<RowColumn> {
     FEED_COLUMNS.iter().map(|(kind, name)| RowColumn::new(*kind, *name)).collect()
 }
 
-/// Refuses a version that records no changes.
+/// Refuses a version that does not record changes.
 pub(super) fn check_recorded(url: &str, properties: &TableProperties, version: u64) -> Result<()> {
     if properties.change_data_feed {
         return Ok(());
@@ -306,7 +318,7 @@ pub(super) fn check_recorded(url: &str, properties: &TableProperties, version: u
     Err(Error::invalid_input(message))
 }
 
-/// Whether a commit says that it changed no row after all, though it rewrote files.
+/// Returns whether a commit says that it changed no rows, although it rewrote files.
 pub(super) fn changes_nothing(commit: &Commit) -> bool {
     let Some(info) = &commit.info else { return false };
     let Some(Value::Object(metrics)) = info.0.get("operationMetrics") else { return false };
@@ -315,7 +327,7 @@ pub(super) fn changes_nothing(commit: &Commit) -> bool {
     info.text("operation") == Some("MERGE") && counts.iter().all(is_zero)
 }
 
-/// The files whose rows are the changes of a commit, out of those that were kept of it.
+/// Returns the files whose rows are the changes of a commit, from the files that were kept of it.
 pub(super) fn changed_files(commit: Commit) -> Result<Vec<ScanFile>> {
     let (version, timestamp_ms) = (commit.version, commit.timestamp_ms());
     let change = |change_type| Some(FileChange { change_type, version, timestamp_ms });
@@ -344,7 +356,8 @@ pub(super) fn changed_files(commit: Commit) -> Result<Vec<ScanFile>> {
                 let message = format!("version {version} removes the file and adds it again, both without a deletion vector");
                 return Err(Error::corrupt(&file.path, message));
             }
-            // The file stays: of the rows that it had, those were deleted which it has no more; and the other way round.
+            // The file stays. Rows that are marked only in the new deletion vector were deleted.
+            // Rows that are marked only in the old one were restored.
             Some(None) => {}
             Some(vector) => files.push(ScanFile { only: vector, change, ..file.clone() }),
         }

@@ -1,7 +1,9 @@
-//! What changes in a table: its change data feed (`feed`, from one `Bound` to another, in `version_range`), and the way of a stream through its commits (`follow`).
+//! Changes of a table: the change data feed (`feed`, from one `Bound` to another in
+//! `version_range`), and streams over commits (`follow`).
 //!
-//! Both read the commits one by one (`commits`), keep of them what they need, and give [`ScanTask`](crate::scan::ScanTask)s, so that whoever
-//! runs tasks reads changes too. Begin with [`Table::follow`](crate::Table::follow).
+//! Both read the commits one by one (`commits`), keep what they need of them, and return
+//! [`ScanTask`](crate::scan::ScanTask)s. A process that runs scan tasks can therefore read changes
+//! too. Begin with [`Table::follow`](crate::Table::follow).
 
 mod commits;
 pub mod feed;

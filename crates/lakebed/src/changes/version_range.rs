@@ -1,4 +1,5 @@
-//! Where changes begin and end: versions, or moments that mean versions. Read [`Table::changes_between`] first.
+//! Bounds of a range of changes: versions, or moments that are converted to versions. Begin with
+//! [`Table::changes_between`].
 
 use tokio::sync::OnceCell;
 
@@ -6,23 +7,25 @@ use super::feed::Changes;
 use crate::snapshot::CommitTimes;
 use crate::{Error, Result, Table};
 
-/// An end of a range of versions, which belongs to it.
+/// An inclusive bound of a range of versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// This version.
     Version(u64),
-    /// Where changes begin, the first version that was made at this time or later; where they end, the last one that was made at this time or
-    /// earlier. In milliseconds since the epoch.
+    /// A moment, in milliseconds since the epoch. As a start, it means the first version that was
+    /// committed at this time or later. As an end, it means the last version that was committed at
+    /// this time or earlier.
     Timestamp(i64),
 }
 
 impl Table {
-    /// The changes from one bound to another, or to the newest version; with the columns of the last version among them. The table must record
-    /// changes in all of them.
+    /// Returns the changes from one bound to another, or to the newest version, with the columns of
+    /// the last version in the range. All these versions must record changes.
     ///
-    /// A time that no version answers to is an error of the kind [`VersionNotFound`](crate::ErrorKind::VersionNotFound): one later than the
-    /// newest version where changes begin, and one older than the log remembers. An end in the future is the newest version. Two times
-    /// with no version between them give no changes.
+    /// A moment without a version is an error of the kind
+    /// [`VersionNotFound`](crate::ErrorKind::VersionNotFound). This applies to a start that is
+    /// later than the newest version, and to a moment that is older than the log. An end in the
+    /// future means the newest version. Two moments with no version between them give no changes.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -55,10 +58,10 @@ impl Table {
         let last = match end {
             Some(Bound::Version(version)) => version,
             Some(Bound::Timestamp(time)) => times().await?.last_until(time).await?,
-            // A start that is not there yet is told as such.
+            // A start after the newest version is reported as such.
             None => latest.version().max(first),
         };
-        // Between two moments, nothing need have happened.
+        // There may be no version between two moments.
         if last + 1 == first && matches!((start, end), (Bound::Timestamp(_), Some(Bound::Timestamp(_)))) {
             return Changes::none_since(self, latest.clone(), last).await;
         }

@@ -1,45 +1,48 @@
-//! How much of what is new goes into one batch: the rules of Delta Spark's streams, on numbers alone.
+//! Decides how many new files go into one batch. The rules are those of Delta Spark's streams; this
+//! module does no I/O.
 //!
-//! A [`BatchWalk`] passes over the initial snapshot and the commits behind an offset, and remembers the last place that it reached. Files are
-//! taken as long as there is room before each, so that the first always fits. Beginnings and ends of commits are free. A commit of the
-//! change feed whose files belong together, because they are changed rows or deletion vectors, is taken as a whole or not at all.
+//! A [`BatchWalk`] passes the initial snapshot and the commits after an offset, and keeps the last
+//! position that it reached. A file is taken if there is room before it, so the first file always
+//! fits. The beginning and the end of a commit take no room. If the files of a change feed commit
+//! belong together, because they are change data files or differ by deletion vectors, the commit is
+//! taken as a whole or not at all.
 
 use std::ops::ControlFlow;
 
 use super::offset::{Offset, Position};
 use crate::changes::commits::FileSize;
 
-/// How much a batch may hold.
+/// The limits of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadLimits {
-    /// Files.
+    /// The most files.
     pub max_files: Option<u64>,
-    /// Their bytes; one file is always taken.
+    /// The most bytes of files. One file is always taken.
     pub max_bytes: Option<u64>,
-    /// Nothing behind this offset, whatever there is.
+    /// The last offset. Nothing after it is taken.
     pub until: Option<Offset>,
 }
 
-/// What counts of a commit in a change feed.
+/// The properties of a change feed commit that count for a batch.
 pub(super) struct FeedCommit<'a> {
     pub(super) version: u64,
     /// The files, in order.
     pub(super) files: &'a [FileSize],
-    /// They hold changed rows.
+    /// Whether the files are change data files.
     pub(super) are_changes: bool,
-    /// They belong together by their deletion vectors.
+    /// Whether the files have deletion vectors and therefore belong together.
     pub(super) have_vectors: bool,
-    /// None of them counts.
+    /// Whether none of the files counts.
     pub(super) is_skipped: bool,
-    /// The schema changes with it.
+    /// Whether the commit changes the schema.
     pub(super) changes_schema: bool,
 }
 
-/// What is left of the limits.
+/// The room that the limits leave.
 struct BatchRoom {
     files: i128,
     bytes: i128,
-    /// Something of this batch was taken already.
+    /// Whether the batch has already taken something.
     has_begun: bool,
 }
 
@@ -60,7 +63,7 @@ impl BatchRoom {
         fits
     }
 
-    /// Takes all or nothing; the first in any case.
+    /// Takes all entries or none. The first commit of a batch always fits.
     fn admit_all(&mut self, entries: usize, bytes: u64) -> bool {
         let fits = !self.has_begun || (self.files >= entries as i128 && self.bytes >= i128::from(bytes));
         self.has_begun = true;
@@ -69,15 +72,15 @@ impl BatchRoom {
     }
 }
 
-/// A place that a walk passes.
+/// A position that a walk passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CommitPosition {
     At(Position),
-    /// Behind all files of the commit.
+    /// After all files of the commit.
     End,
 }
 
-/// The way from an offset on.
+/// A walk from an offset onward.
 pub(super) struct BatchWalk {
     start: Offset,
     until: Option<(u64, Position)>,
@@ -86,7 +89,7 @@ pub(super) struct BatchWalk {
 }
 
 impl BatchWalk {
-    /// From an offset on, as far as limits allow.
+    /// Starts a walk at an offset, with limits.
     pub(super) fn new(start: &Offset, limits: &ReadLimits) -> Self {
         let amount = |limit: Option<u64>| limit.map_or(i128::MAX, i128::from);
         let room = BatchRoom { files: amount(limits.max_files), bytes: amount(limits.max_bytes), has_begun: false };
@@ -99,21 +102,21 @@ impl BatchWalk {
         }
     }
 
-    /// Whether there may be room for more.
+    /// Returns whether there may be room for more.
     pub(super) fn has_room(&self) -> bool {
         self.room.as_ref().is_none_or(BatchRoom::is_left)
     }
 
-    /// Whether nothing of a version is wanted.
+    /// Returns whether the walk ends before this version.
     pub(super) fn is_beyond(&self, version: u64) -> bool {
         self.until.is_some_and(|until| (version, Position::Base) >= until)
     }
 
-    /// The offset behind what was passed; None if that is nothing.
+    /// Returns the offset after everything that was passed; None if nothing was passed.
     pub(super) fn reached(&self) -> Option<Offset> {
         let (version, place) = self.last?;
         let (version, position, is_initial) = match place {
-            // The commit never has to be looked at again.
+            // The commit is finished, so the offset is the beginning of the next version.
             CommitPosition::End => (version + 1, Position::Base, false),
             CommitPosition::At(position) => (version, position, self.start.is_initial && version == self.start.version),
         };
@@ -148,7 +151,8 @@ impl BatchWalk {
         if self.room.is_some() && (commit.are_changes || commit.have_vectors) {
             let mut entries: Vec<(CommitPosition, u64)> =
                 counted.map(|(index, file)| (CommitPosition::At(Position::File(index)), file.size)).collect();
-            // As in Delta Spark, the beginning and the end count here, and files of changed rows come without.
+            // As in Delta Spark, the beginning and the end count here; commits with change data
+            // files have neither.
             if !commit.are_changes {
                 entries.insert(0, (CommitPosition::At(Position::Base), 0));
                 entries.push((CommitPosition::End, 0));

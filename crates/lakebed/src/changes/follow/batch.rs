@@ -1,4 +1,5 @@
-//! The tasks of a batch, which has been decided on: from the initial snapshot and the commits between two offsets.
+//! The tasks of a batch whose end is decided: files of the initial snapshot and of the commits
+//! between two offsets.
 
 use super::Follow;
 use super::offset::{Offset, Position};
@@ -10,7 +11,8 @@ use crate::scan::{ChangeType, FileChange, ScanFile, ScanTask};
 use crate::{Error, Result};
 
 impl Follow {
-    /// What a batch reads, in tasks of about this many bytes of files: all behind `start`, or from the beginning, up to `end`.
+    /// Returns what a batch reads, in tasks of about this many bytes of files: everything after
+    /// `start` up to `end`. Without `start`, the batch begins at the beginning of the stream.
     pub async fn tasks(&self, start: Option<&Offset>, end: &Offset, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         check_table(self.snapshot.url(), &end.table_id, self.table_id())?;
         if start == Some(end) {
@@ -31,7 +33,8 @@ impl Follow {
         Ok(balanced(files, target_task_size_bytes).into_iter().map(task).collect())
     }
 
-    /// Where a batch begins. A first batch that is read again may find a table that has moved on: it begins before its end all the same.
+    /// Returns the beginning of a batch. If the first batch is read again, the table may have newer
+    /// versions than at the first time. The batch then begins before its end all the same.
     async fn begin_of_batch(&self, start: Option<&Offset>, end: &Offset) -> Result<Offset> {
         let begin = match start {
             Some(start) => start.clone(),
@@ -77,7 +80,7 @@ impl Follow {
 
     async fn add_files_of_commits(&self, begin: &Offset, end: &Offset, files: &mut Vec<ScanFile>) -> Result<()> {
         let first = if begin.is_initial { begin.version + 1 } else { begin.version };
-        // At its beginning, nothing of a version is wanted yet.
+        // At its beginning, an offset includes nothing of its version.
         let last = if end.position == Position::Base { end.version.checked_sub(1) } else { Some(end.version) };
         let Some(last) = last.filter(|last| first <= *last) else { return Ok(()) };
         let keep = (begin.version, behind(begin.position))..(end.version, behind(end.position));
@@ -90,7 +93,7 @@ impl Follow {
                 files.extend(commit.files.kept.into_iter().map(|kept| kept.file));
             }
         }
-        // What an offset has promised must not be less when it is read.
+        // A batch must contain everything that its end offset includes.
         if commits.version() <= last && !self.options.tolerate_data_loss {
             return Err(lost(self.snapshot.store(), commits.version()));
         }
@@ -98,7 +101,7 @@ impl Follow {
     }
 }
 
-/// The first place behind a position.
+/// Returns the index of the first file after a position.
 fn behind(position: Position) -> u64 {
     match position {
         Position::File(index) => index.saturating_add(1),

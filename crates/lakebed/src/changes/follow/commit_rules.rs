@@ -1,4 +1,4 @@
-//! What a stream says to the commits that it meets: which it passes over, and which stop it.
+//! The rules of a stream for commits: which commits it skips, and which stop it.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,8 @@ use crate::changes::feed::check_recorded;
 use crate::{Error, ErrorKind, Result};
 
 impl Follow {
-    /// Refuses a commit that the stream cannot pass; whether it passes over all that the commit adds.
+    /// Refuses a commit that the stream cannot pass. Returns whether the stream skips everything
+    /// that the commit adds.
     pub(super) async fn check_commit(&self, commit: &Commit) -> Result<bool> {
         if let Some(protocol) = &commit.protocol {
             check_read(protocol, self.snapshot.url())?;
@@ -30,12 +31,12 @@ impl Follow {
         }
     }
 
-    /// Refuses to go on where a version says something of which the stream cannot make rows.
+    /// Refuses a version with a schema or properties that the stream cannot use.
     async fn check_schema(&self, other: &Schema) -> Result<()> {
         if self.options.read_change_feed {
             check_recorded(self.snapshot.url(), &other.properties, other.version)?;
         }
-        // With a log of schemas the batch ends here instead.
+        // With a schema log, the batch ends here instead.
         if self.is_tracking().await {
             return Ok(());
         }
@@ -48,7 +49,7 @@ impl Follow {
         rules.check(other)
     }
 
-    /// Of what was there before the first batch, no commit tells.
+    /// Checks the version before the first batch. No commit of the stream contains its schema.
     pub(super) async fn check_start(&self, begin: &Offset) -> Result<()> {
         if self.has_checked_start.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -56,7 +57,7 @@ impl Follow {
         let version = begin.version.min(self.snapshot.version());
         let other = match self.snapshot_at(version).await {
             Ok(snapshot) => Schema::of_snapshot(&snapshot),
-            // A commit may be read of a version that cannot be rebuilt.
+            // The commit of a version can be readable although the version cannot be rebuilt.
             Err(error) if self.needs_start(&error) => {
                 self.has_checked_start.store(false, Ordering::Relaxed);
                 return Err(error.within("the schema that the stream begins with cannot be found out"));

@@ -1,7 +1,9 @@
-//! How a stream with a log of schemas passes a change of schema: the batch before it ends there, the new schema is written down once that
-//! batch is done, the stream stops, and when it is started again it reads with the new one.
+//! Schema changes in a stream with a schema log. The batch before a schema change ends there. Once
+//! that batch is committed, the new schema is written to the log and the stream stops. After a
+//! restart, the stream reads with the new schema.
 //!
-//! An engine commits an offset only when it has seen another one, so the place of a change has two offsets.
+//! An engine commits an offset only after it has seen another one, so a schema change has two
+//! offsets.
 
 use lakebed_core::action::{Metadata, Protocol};
 
@@ -13,7 +15,7 @@ use crate::changes::commits::{Commit, NONE};
 use crate::{Error, Result, Snapshot};
 
 impl Follow {
-    /// Whether the log says what the stream reads with.
+    /// Returns whether the schema log has a schema for the stream.
     pub(super) async fn is_tracking(&self) -> bool {
         match &self.log {
             Some(log) => log.lock().await.current().is_some(),
@@ -21,7 +23,8 @@ impl Follow {
         }
     }
 
-    /// Whether a commit ends a batch because the stream cannot read with its schema what follows.
+    /// Returns whether a commit ends a batch because the stream's schema differs from that of the
+    /// following rows.
     pub(super) async fn changes_schema(&self, commit: &Commit) -> Result<bool> {
         if !self.is_tracking().await {
             return Ok(false);
@@ -29,7 +32,8 @@ impl Follow {
         self.is_other(commit.version, commit.metadata.as_ref(), commit.protocol.as_ref())
     }
 
-    /// Whether a version says something else than what the stream reads with. What was taken into account already does not count.
+    /// Returns whether the schema, the properties or the protocol of a version differ from the
+    /// stream's. Changes up to the version of the tracked schema do not count.
     fn is_other(&self, version: u64, metadata: Option<&Metadata>, protocol: Option<&Protocol>) -> Result<bool> {
         if self.is_tracked && version <= self.schema.version {
             return Ok(false);
@@ -42,7 +46,7 @@ impl Follow {
         Ok(self.schema.is_other(&other))
     }
 
-    /// Begins an empty log with the schema of the version that is read next.
+    /// Writes the schema of the version that is read next to an empty log.
     pub(super) async fn track_from(&self, begin: &Offset) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         let mut log = log.lock().await;
@@ -58,7 +62,8 @@ impl Follow {
         Ok(())
     }
 
-    /// Takes the schema of an initial snapshot into the log, should the table have changed before anything of it was read.
+    /// Writes the schema of an initial snapshot to the log, if the table changed before any of its
+    /// rows were read.
     pub(super) async fn track_initial(&self, snapshot: &Snapshot) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         let mut log = log.lock().await;
@@ -70,7 +75,7 @@ impl Follow {
         Err(self.stopped(version))
     }
 
-    /// The offset at which the stream is held, as long as a change of schema that it has come to is not passed.
+    /// Returns the offset at which the stream waits while a schema change is not passed yet.
     pub(super) async fn held_at(&self, begin: &Offset) -> Result<Option<Offset>> {
         if !begin.position.is_schema_change() || !self.is_tracking().await {
             return Ok(None);
@@ -85,7 +90,7 @@ impl Follow {
         Ok(is_held.then(|| begin.clone()))
     }
 
-    /// Writes the schema behind a change that was committed into the log, and stops the stream.
+    /// Writes the schema after a committed change to the log, and stops the stream.
     pub(super) async fn track_past(&self, end: &Offset) -> Result<()> {
         let Some(log) = self.log.as_ref().filter(|_| end.position.is_schema_change()) else { return Ok(()) };
         let Some(commit) = self.commit_at(end.version).await? else { return Ok(()) };

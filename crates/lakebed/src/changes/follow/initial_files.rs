@@ -1,4 +1,5 @@
-//! The files of the snapshot that a stream begins with, in the order in which it gives them: by the time of the file, then by its path.
+//! The files of the initial snapshot, in the order in which the stream returns them: by the time of
+//! the file, then by its path.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use crate::scan::ScanFile;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 
-/// What is needed of a file to read it.
+/// The columns that are needed to read a file.
 const COLUMNS: [&str; 7] = [
     column::PATH,
     column::PARTITION_VALUES,
@@ -20,7 +21,7 @@ const COLUMNS: [&str; 7] = [
     column::DEFAULT_ROW_COMMIT_VERSION,
 ];
 
-/// The files of a snapshot, sorted. They are kept as columns, and only as long as the stream is busy with them.
+/// The sorted files of a snapshot. They are kept as columns, and only while the stream reads them.
 pub(super) struct InitialFiles {
     pub(super) version: u64,
     partitions: Vec<String>,
@@ -28,7 +29,7 @@ pub(super) struct InitialFiles {
     order: Vec<SortedFile>,
 }
 
-/// Where a file is kept.
+/// The position of a file in the batches.
 struct SortedFile {
     batch: u32,
     row: u32,
@@ -51,17 +52,17 @@ impl InitialFiles {
         sort.await.map_err(|error| Error::internal("sorting the files of a snapshot").with_source(error))?
     }
 
-    /// The sizes of all, in order.
+    /// Returns the sizes of all files, in order.
     pub(super) fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
         self.order.iter().map(|file| file.size)
     }
 
-    /// How many there are.
+    /// Returns the number of files.
     pub(super) fn len(&self) -> u64 {
         self.order.len() as u64
     }
 
-    /// Those at these places.
+    /// Returns the files at these positions.
     pub(super) fn files(&self, places: Range<u64>) -> Result<Vec<ScanFile>> {
         let all = self.order.len();
         let place = |place: u64| usize::try_from(place).unwrap_or(all).min(all);

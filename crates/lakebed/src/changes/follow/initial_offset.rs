@@ -1,4 +1,4 @@
-//! Where a stream begins that has not read anything yet.
+//! Finds the first offset of a new stream.
 
 use lakebed_io::log;
 
@@ -7,7 +7,8 @@ use super::options::Start;
 use crate::snapshot::first_version_from;
 use crate::{Error, ErrorKind, Result, Snapshot};
 
-/// The offset before everything that a new stream reads, when the table is at this version.
+/// Returns the offset before everything that a new stream reads. `latest` is the table's newest
+/// version.
 pub(super) async fn initial_offset(latest: &Snapshot, start: Start) -> Result<Offset> {
     let (version, is_initial) = match start {
         Start::Snapshot => (latest.version(), true),
@@ -18,7 +19,7 @@ pub(super) async fn initial_offset(latest: &Snapshot, start: Start) -> Result<Of
     Ok(Offset { table_id: latest.metadata().id.clone(), version, position: Position::Base, is_initial })
 }
 
-/// The version, if its commit is there. What came before it need not be.
+/// Returns the version if the log has its commit. Earlier commits are not needed.
 async fn existing(latest: &Snapshot, version: u64) -> Result<u64> {
     let found =
         if version > latest.version() { None } else { log::list_commits(latest.store(), version).await?.0.into_iter().next() };

@@ -1,9 +1,12 @@
-//! Following a table as a stream does: batch by batch from offset to offset, as Delta Spark's streaming source.
+//! Follows a table as a stream does: batch by batch from offset to offset, like Delta Spark's
+//! streaming source.
 //!
-//! A new stream gives the rows that are there (`initial_files`), then those of each commit. [`Follow::latest_offset`] decides how far a batch goes
-//! (`admission`), [`Follow::tasks`] what it reads (`batch`); both look at the commits with the same rules (`commit_rules`), and the same offsets
-//! always give the same tasks. A stream reads with one schema (`schema`), which it may keep in a log (`tracking`, `tracked_schema`, `evolution`). Nothing has to be
-//! remembered but the last offset.
+//! A new stream returns the existing rows (`initial_files`), then the rows of each commit.
+//! [`Follow::latest_offset`] decides where a batch ends (`admission`), and [`Follow::tasks`]
+//! returns what the batch reads (`batch`). Both apply the same rules to commits (`commit_rules`),
+//! and the same offsets always give the same tasks. A stream reads with one schema (`schema`). It
+//! may keep its schemas in a log (`tracking`, `tracked_schema`, `evolution`). Only the last offset
+//! has to be remembered.
 
 mod admission;
 mod batch;
@@ -39,7 +42,8 @@ pub use admission::ReadLimits;
 pub use offset::{Offset, Position};
 pub use options::{Allowed, FollowOptions, Start};
 
-/// A stream of a table's rows, or of its changes. It reads with the schema that it was opened with.
+/// A stream of a table's rows, or of its changes. It reads with the schema with which it was
+/// opened.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -59,25 +63,25 @@ pub use options::{Allowed, FollowOptions, Start};
 pub struct Follow {
     table: Table,
     options: FollowOptions,
-    /// The table as it was when the stream was opened.
+    /// The table at the time when the stream was opened.
     snapshot: Snapshot,
-    /// What the stream reads with.
+    /// The schema with which the stream reads.
     schema: Schema,
     protocol: Protocol,
-    /// How files are read.
+    /// The specification of the scan of files.
     spec: ScanSpec,
     log: Option<Mutex<SchemaLog>>,
-    /// Whether the schema came out of the log, rather than from the table.
+    /// Whether the schema comes from the schema log rather than from the table.
     is_tracked: bool,
     start: OnceCell<Offset>,
     initial: Mutex<Option<Arc<InitialFiles>>>,
     has_checked_start: AtomicBool,
-    /// Whether a batch has been asked for.
+    /// Whether a batch has been requested.
     has_begun: AtomicBool,
 }
 
 impl Table {
-    /// Follows the table, from its rows now or from where the options say.
+    /// Follows the table from its current rows, or from the start that the options set.
     pub async fn follow(&self, options: FollowOptions) -> Result<Follow> {
         let snapshot = self.snapshot().await?;
         let log = SchemaLog::open(&snapshot, &options).await?;
@@ -99,7 +103,7 @@ impl Table {
             row_columns: if options.read_change_feed { feed_columns() } else { Vec::new() },
             ..ScanSpec::default()
         };
-        // A table whose columns have the names of the feed's cannot be given with both.
+        // A table whose columns have the names of feed columns cannot be returned with both.
         spec.output_schema()?;
         Ok(Follow {
             table: self.clone(),
@@ -119,34 +123,35 @@ impl Table {
 }
 
 impl Follow {
-    /// The schema of what tasks give.
+    /// Returns the schema of the rows that tasks return.
     pub fn schema(&self) -> Result<SchemaRef> {
         self.spec.output_schema()
     }
 
-    /// The same with Delta's types, and with the metadata of its columns.
+    /// Returns the schema with Delta's types and with column metadata.
     pub fn delta_schema(&self) -> StructType {
         let columns = &self.schema.columns;
         if self.options.read_change_feed { with_feed_columns(columns) } else { columns.clone() }
     }
 
-    /// The version of the table when the stream was opened.
+    /// Returns the version of the table at the time when the stream was opened.
     pub fn version(&self) -> u64 {
         self.snapshot.version()
     }
 
-    /// How much a batch holds, as the options say.
+    /// Returns the limits of a batch that the options set.
     pub fn limits(&self) -> ReadLimits {
         self.options.limits()
     }
 
-    /// The offset before everything that a new stream reads.
+    /// Returns the offset before everything that a new stream reads.
     pub async fn initial_offset(&self) -> Result<Offset> {
         let start = self.start.get_or_try_init(|| initial_offset::initial_offset(&self.snapshot, self.options.start));
         start.await.cloned()
     }
 
-    /// The offset behind everything that is there now: where a run ends that reads what is available and no more.
+    /// Returns the offset after everything that exists now. A run that reads only what is available
+    /// ends there.
     pub async fn newest_offset(&self) -> Result<Offset> {
         let latest = self.table.newer_than(&self.snapshot).await?;
         check_table(self.snapshot.url(), &self.snapshot.metadata().id, &latest.metadata().id)?;
@@ -154,7 +159,8 @@ impl Follow {
         Ok(Offset { table_id: self.table_id().to_owned(), version, position: Position::Base, is_initial: false })
     }
 
-    /// How far a batch goes that begins behind `start`, or at the beginning; `start` itself if nothing is new, None if there is nothing at all.
+    /// Returns the end of a batch that begins after `start`, or at the beginning of the stream.
+    /// Returns `start` itself if there is nothing new, and None if there is nothing at all.
     pub async fn latest_offset(&self, start: Option<&Offset>, limits: &ReadLimits) -> Result<Option<Offset>> {
         let begin = match start {
             Some(start) => start.clone(),
@@ -165,7 +171,8 @@ impl Follow {
         if let Some(held) = self.held_at(&begin).await? {
             return Ok(Some(held));
         }
-        // Where "latest" was is known only once a batch has ended there: the first one ends before anything is read.
+        // The version of "latest" is fixed only once a batch has ended there. So the first batch
+        // ends before anything is read.
         let is_first = !self.has_begun.swap(true, Ordering::Relaxed);
         if is_first && self.options.start == Start::Latest && self.start.get() == Some(&begin) {
             return Ok(Some(begin));
@@ -176,7 +183,8 @@ impl Follow {
         Ok(Some(end))
     }
 
-    /// Tells that everything up to an offset is done. At a change of schema this is where the stream stops, once the new one is in its log.
+    /// Commits an offset: everything up to it is done. At a schema change, this writes the new
+    /// schema to the schema log and stops the stream.
     pub async fn commit(&self, end: &Offset) -> Result<()> {
         check_table(self.snapshot.url(), &end.table_id, self.table_id())?;
         if !end.is_initial {
@@ -195,7 +203,7 @@ impl Follow {
             }
             version += 1;
         }
-        // No file's action is needed yet.
+        // The actions of files are not needed yet.
         let mut commits = self.commits(version..=u64::MAX, NONE);
         while !walk.is_beyond(commits.version())
             && let Some(commit) = commits.next().await?
@@ -237,7 +245,8 @@ impl Follow {
         Commits::new(self.snapshot.store(), wanted, versions)
     }
 
-    /// The files of the snapshot that the stream begins with; sorted once, and kept while they are needed.
+    /// Returns the files of the initial snapshot. They are sorted once and kept while they are
+    /// needed.
     async fn initial_files(&self, version: u64) -> Result<Arc<InitialFiles>> {
         let mut initial = self.initial.lock().await;
         if let Some(files) = initial.as_ref().filter(|files| files.version == version) {

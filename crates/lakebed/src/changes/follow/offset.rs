@@ -1,4 +1,4 @@
-//! How far a stream has come, in Delta Spark's words: the offset that its checkpoint keeps as JSON.
+//! The offset of a stream, in Delta Spark's format. The checkpoint of a query stores it as JSON.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Everything up to here is done: of the commits below `version` all, of this one what comes up to `position`.
+/// An offset: everything up to here is done. This includes all commits below `version`, and of
+/// `version` itself everything up to `position`.
 ///
 /// ```
 /// use lakebed::changes::{Offset, Position};
@@ -21,38 +22,40 @@ use crate::{Error, Result};
 pub struct Offset {
     /// `metaData.id` of the table.
     pub table_id: String,
-    /// Of a commit; or, while the initial snapshot is read, of that.
+    /// The version of the commit, or of the initial snapshot while that is read.
     pub version: u64,
-    /// In it.
+    /// The position in the commit or in the initial snapshot.
     pub position: Position,
-    /// Whether the files are those of the snapshot of this version rather than those that its commit added.
+    /// Whether the files are those of the snapshot of this version rather than those that its
+    /// commit added.
     pub is_initial: bool,
 }
 
-/// A place in a commit, or in the initial snapshot.
+/// A position in a commit or in the initial snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Position {
     /// Before everything.
     Base,
-    /// At a change of schema, before the files. Only with a log of schemas.
+    /// At a schema change, before the files. This position occurs only with a schema log.
     SchemaChange,
-    /// The same, said a second time, because engines commit an offset only once they have seen another one.
+    /// The second offset of the same schema change. Engines commit an offset only after they have
+    /// seen another one.
     AfterSchemaChange,
-    /// At a file, counted from 0.
+    /// At a file; files are counted from 0.
     File(u64),
 }
 
 const BASE: i64 = -100;
-/// What `BASE` is called where older readers must understand it.
+/// The value of `BASE` in the format that older readers know.
 const OLD_BASE: i64 = -1;
 const SCHEMA_CHANGE: i64 = -20;
 const AFTER_SCHEMA_CHANGE: i64 = -19;
-/// Means the end of a commit and is never written.
+/// The end of a commit. This value is never written.
 const END: i64 = i64::MAX - 100;
 
-/// The form of offsets at files.
+/// The format version of offsets at files.
 const FORM: i64 = 1;
-/// The form of offsets at changes of schema. Form 2 is reserved.
+/// The format version of offsets at schema changes. Version 2 is reserved.
 const SCHEMA_FORM: i64 = 3;
 
 #[derive(Serialize, Deserialize)]
@@ -67,7 +70,8 @@ struct OffsetJson {
 }
 
 impl Offset {
-    /// Of two offsets of one stream, whether this one is not behind the other. Initial snapshots come before the commits of their version.
+    /// Checks that an offset does not come before the previous one of its stream. Initial snapshots
+    /// come before the commits of their version.
     pub(super) fn check_follows(&self, previous: &Self) -> Result<()> {
         let moved_back = (self.version, self.position) < (previous.version, previous.position);
         if moved_back || (self.is_initial && !previous.is_initial) {
@@ -88,7 +92,7 @@ impl Position {
         }
     }
 
-    /// As it is written.
+    /// Returns the index that is written.
     fn index(self) -> i64 {
         match self {
             Self::Base => OLD_BASE,
@@ -98,7 +102,7 @@ impl Position {
         }
     }
 
-    /// Whether it is a change of schema.
+    /// Returns whether this is the position of a schema change.
     pub(super) fn is_schema_change(self) -> bool {
         matches!(self, Self::SchemaChange | Self::AfterSchemaChange)
     }
@@ -129,7 +133,7 @@ impl std::str::FromStr for Offset {
     }
 }
 
-/// As Delta Spark writes it, key by key.
+/// Writes the offset as Delta Spark does, key by key.
 impl fmt::Display for Offset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = OffsetJson {

@@ -1,4 +1,4 @@
-//! What a stream is told: Delta Spark's reader options.
+//! The options of a stream, which are Delta Spark's reader options.
 
 use std::collections::HashMap;
 
@@ -10,72 +10,74 @@ use regex::Regex;
 use super::admission::ReadLimits;
 use crate::{Error, Result};
 
-/// Files of a batch, unless an option limits files or bytes.
+/// The most files of a batch, if no option limits files or bytes.
 const DEFAULT_MAX_FILES: u64 = 1000;
 
-/// How to follow a table. [`FollowOptions::parse`] reads them from Delta Spark's option names.
+/// The options of a stream. [`FollowOptions::parse`] reads them from Delta Spark's option names.
 #[derive(Debug, Clone, Default)]
 pub struct FollowOptions {
-    /// Where a new stream begins.
+    /// The start of a new stream.
     pub start: Start,
-    /// `maxFilesPerTrigger`: files of a batch.
+    /// `maxFilesPerTrigger`: the most files of a batch.
     pub max_files: Option<u64>,
-    /// `maxBytesPerTrigger`: bytes of a batch; a batch has one file at least.
+    /// `maxBytesPerTrigger`: the most bytes of a batch. A batch has at least one file.
     pub max_bytes: Option<u64>,
-    /// `ignoreDeletes`: commits that only remove files pass.
+    /// `ignoreDeletes`: commits that only remove files are accepted.
     pub ignore_deletes: bool,
-    /// `ignoreChanges`: what changes is given again as a whole, with the rows that were copied.
+    /// `ignoreChanges`: a rewritten file is returned as a whole, with the rows that were copied.
     pub ignore_changes: bool,
-    /// `ignoreFileDeletion`, an old name of nearly the same.
+    /// `ignoreFileDeletion`: an old option with nearly the same meaning.
     pub ignore_file_deletion: bool,
-    /// `skipChangeCommits`: commits that remove anything are passed over, with what they add.
+    /// `skipChangeCommits`: commits that remove anything are skipped, including what they add.
     pub skip_change_commits: bool,
-    /// `excludeRegex`: files whose path, as the log spells it, holds a match are left out.
+    /// `excludeRegex`: files whose path in the log contains a match are left out.
     pub exclude: Option<Regex>,
-    /// `failOnDataLoss` is false: commits that are gone are passed over.
+    /// `failOnDataLoss` is false: missing commits are skipped.
     pub tolerate_data_loss: bool,
     /// `readChangeFeed`: rows are changes.
     pub read_change_feed: bool,
-    /// `schemaTrackingLocation`: the folder, below the checkpoint of the query, that remembers the schema which the stream reads with.
+    /// `schemaTrackingLocation`: a folder below the checkpoint of the query that stores the schemas
+    /// with which the stream reads.
     pub schema_location: Option<String>,
-    /// `streamingSourceTrackingId`: tells two streams of one table in one query apart.
+    /// `streamingSourceTrackingId`: distinguishes two streams of one table in one query.
     pub tracking_id: Option<String>,
-    /// `allowSourceColumnRename`: whether to go on after a column was renamed.
+    /// `allowSourceColumnRename`: whether to continue after a column was renamed.
     pub allow_rename: Allowed,
-    /// `allowSourceColumnDrop`: whether to go on after a column was dropped.
+    /// `allowSourceColumnDrop`: whether to continue after a column was dropped.
     pub allow_drop: Allowed,
-    /// `allowSourceColumnTypeChange`: whether to go on after a type became wider.
+    /// `allowSourceColumnTypeChange`: whether to continue after a type was widened.
     pub allow_type_change: Allowed,
 }
 
-/// Where a new stream begins.
+/// The start of a new stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
-    /// With all rows that are there, then the commits that follow.
+    /// The stream starts with all existing rows and continues with the commits after them.
     #[default]
     Snapshot,
-    /// With the commit of this version.
+    /// The stream starts with the commit of this version.
     Version(u64),
-    /// With the first commit that is not there yet.
+    /// The stream starts with the first commit that does not exist yet.
     Latest,
-    /// With the first commit at or after this time, in milliseconds since the epoch.
+    /// The stream starts with the first commit at or after this time, in milliseconds since the
+    /// epoch.
     Timestamp(i64),
 }
 
-/// Whether a stream goes on after a change that readers of the old columns would notice.
+/// Whether a stream continues after a change that affects readers of the old columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Allowed {
-    /// It stops and tells.
+    /// The stream stops with an error.
     #[default]
     Never,
-    /// After the changes up to this version.
+    /// The stream continues after changes up to this version.
     UpTo(u64),
-    /// After all.
+    /// The stream continues after all changes.
     Always,
 }
 
 impl Allowed {
-    /// Whether a change that was complete with this version is allowed.
+    /// Returns whether a change that was complete at this version is allowed.
     pub(super) fn allows(self, version: u64) -> bool {
         match self {
             Self::Never => false,
@@ -86,7 +88,7 @@ impl Allowed {
 }
 
 impl FollowOptions {
-    /// Options by Delta Spark's names, in any case. Others are none of a stream's business.
+    /// Parses options with Delta Spark's names, in any case. Other options are ignored.
     pub fn parse(options: &HashMap<String, String>) -> Result<Self> {
         let given = OptionMap(options.iter().map(|(name, value)| (name.to_lowercase(), value.as_str())).collect());
         Ok(Self {
@@ -109,19 +111,19 @@ impl FollowOptions {
         })
     }
 
-    /// How much a batch holds that nobody limits otherwise.
+    /// Returns the limits of a batch, with the default if no option limits files or bytes.
     pub fn limits(&self) -> ReadLimits {
         let default = self.max_bytes.is_none().then_some(DEFAULT_MAX_FILES);
         ReadLimits { max_files: self.max_files.or(default), max_bytes: self.max_bytes, until: None }
     }
 
-    /// Whether commits pass that change rows.
+    /// Returns whether commits that change rows are accepted.
     pub(super) fn lets_changes_pass(&self) -> bool {
         self.ignore_changes || self.ignore_file_deletion || self.skip_change_commits
     }
 }
 
-/// Options by their names in small letters.
+/// Options by their names in lower case.
 struct OptionMap<'a>(HashMap<String, &'a str>);
 
 impl<'a> OptionMap<'a> {

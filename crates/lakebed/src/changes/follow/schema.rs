@@ -1,8 +1,9 @@
-//! The schema that a stream reads with, and what it makes of a table that changes its own.
+//! The schema with which a stream reads, and its reaction to schema changes of the table.
 //!
-//! A stream has one schema from its start to its end. What comes in another one it reads if the rows can be given in the stream's columns;
-//! else it stops, and says whether starting it again helps. With a log of schemas (`tracking`) it stops at every change instead, and goes on
-//! with the new schema when it is started again.
+//! A stream has one schema from its start to its end. It reads rows with another schema if they can
+//! be returned in the stream's columns. Otherwise it stops, and the error says whether a restart
+//! helps. With a schema log (`tracking`), it stops at every schema change instead, and continues
+//! with the new schema after a restart.
 
 use lakebed_core::action::{Metadata, Protocol};
 use lakebed_core::property::TableProperties;
@@ -12,10 +13,10 @@ use lakebed_core::schema::{StructType, parse};
 
 use crate::{Error, Result, Snapshot};
 
-/// The features of tables whose types may become wider.
+/// The features of tables with type widening.
 const TYPE_WIDENING: [&str; 2] = ["typeWidening", "typeWidening-preview"];
 
-/// What a table is at some version, as far as reading its rows goes.
+/// The parts of a table's metadata at some version that matter for reading rows.
 #[derive(Clone)]
 pub(super) struct Schema {
     pub(super) version: u64,
@@ -34,7 +35,7 @@ impl Schema {
         }
     }
 
-    /// As a version sets it.
+    /// Parses the schema from the metadata of a version.
     pub(super) fn of_metadata(url: &str, version: u64, metadata: Metadata) -> Result<Self> {
         let columns = parse(&metadata.schema_string).map_err(|error| error.within(url))?;
         let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
@@ -45,12 +46,12 @@ impl Schema {
         self.properties.column_mapping_mode
     }
 
-    /// What became of its columns in a later one.
+    /// Returns the changes of columns from this schema to a later one.
     pub(super) fn changes_to(&self, later: &Self) -> ColumnChanges {
         column_changes((&self.columns, self.mode()), (&later.columns, later.mode()))
     }
 
-    /// Whether a later one says anything else that matters to a stream.
+    /// Returns whether a later schema differs in anything that matters to a stream.
     pub(super) fn is_other(&self, later: &Self) -> bool {
         let own_properties = |metadata: &Metadata| {
             let mut own: Vec<(String, Option<String>)> = metadata.configuration.clone().into_iter().collect();
@@ -64,18 +65,18 @@ impl Schema {
     }
 }
 
-/// The rules by which a stream without a log of schemas goes on.
+/// The rules by which a stream without a schema log continues.
 pub(super) struct SchemaRules<'a> {
     pub(super) url: &'a str,
-    /// What the stream reads with.
+    /// The schema with which the stream reads.
     pub(super) stream: &'a Schema,
     pub(super) protocol: &'a Protocol,
-    /// Whether the stream began where its options say, rather than with a snapshot.
+    /// Whether the options set the start of the stream, instead of a snapshot.
     pub(super) has_start: bool,
 }
 
 impl SchemaRules<'_> {
-    /// Refuses a schema whose rows cannot be given in the stream's columns.
+    /// Refuses a schema whose rows cannot be returned in the stream's columns.
     pub(super) fn check(&self, other: &Schema) -> Result<()> {
         check_table(self.url, &self.stream.metadata.id, &other.metadata.id)?;
         let is_older = other.version < self.stream.version;
@@ -83,7 +84,8 @@ impl SchemaRules<'_> {
         self.check_mapping(old, new, other.version)?;
         let same_partitions = self.stream.metadata.partition_columns == other.metadata.partition_columns;
         let widens = self.widens();
-        // What the stream's schema knows to be wider is read so; what becomes wider later has to be learnt first.
+        // The stream can read values of older versions with types that were widened before its own
+        // schema. It cannot read types that are widened later without a restart.
         let obstacle = if same_partitions {
             first_obstacle(&other.columns, &self.stream.columns, widens && is_older)
         } else {
@@ -99,7 +101,7 @@ impl SchemaRules<'_> {
         features.chain(self.protocol.writer_features.iter().flatten()).any(|name| TYPE_WIDENING.contains(&name.as_str()))
     }
 
-    /// Under column mapping a column may be another one than its name says.
+    /// Checks column mapping: with it, a column can be a different one despite its name.
     fn check_mapping(&self, old: &Schema, new: &Schema, version: u64) -> Result<()> {
         let changes = ColumnChanges { widened: Vec::new(), retyped: Vec::new(), ..old.changes_to(new) };
         let what = match (old.mode(), new.mode()) {
@@ -137,7 +139,7 @@ impl SchemaRules<'_> {
     }
 }
 
-/// Refuses another table at the same place.
+/// Refuses another table at the same location.
 pub(super) fn check_table(url: &str, expected: &str, found: &str) -> Result<()> {
     if expected == found {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The schema with which a stream reads that keeps a log of schemas.
+//! Loads the schema of a stream that has a schema log.
 
 use lakebed_core::action::Protocol;
 
@@ -8,8 +8,8 @@ use super::tracking::{SchemaLog, TrackedSchema, check_allowed};
 use crate::changes::commits::{CommitReadOptions, Commits, NONE};
 use crate::{ErrorKind, Result, Snapshot};
 
-/// What a stream reads with that has a log, if the log says it. Changes of schema that follow each other without a file in between are passed
-/// at once.
+/// Returns the schema and protocol from the schema log, if it has any. Consecutive schema changes
+/// without a file between them are passed at once.
 pub(super) async fn tracked_schema(
     table: &Snapshot,
     options: &FollowOptions,
@@ -27,7 +27,7 @@ pub(super) async fn tracked_schema(
     Ok(Some((schema, current.protocol(table)?)))
 }
 
-/// The last of the changes of schema that follow this one at once.
+/// Returns the last of the schema changes that directly follow this one.
 async fn merged(table: &Snapshot, current: &TrackedSchema) -> Result<Option<TrackedSchema>> {
     let wanted =
         CommitReadOptions { feed: false, partition_columns: Vec::new(), exclude: None, keep: NONE, tolerate_loss: false };
@@ -37,7 +37,7 @@ async fn merged(table: &Snapshot, current: &TrackedSchema) -> Result<Option<Trac
     let mut last = None;
     loop {
         let commit = match commits.next().await {
-            // The log is kept for some time only: then nothing is to be merged any more.
+            // The commit has been cleaned up, so no further schema change can be joined.
             Err(error) if *error.kind() == ErrorKind::VersionNotFound => break,
             commit => commit?,
         };

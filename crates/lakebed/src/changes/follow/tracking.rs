@@ -1,7 +1,8 @@
-//! The log of schemas that a stream may keep below its checkpoint: one small file for each schema that it read with, as Delta Spark writes
-//! them.
+//! The schema log that a stream may keep below its checkpoint: one small file for each schema with
+//! which it has read, in Delta Spark's format.
 //!
-//! `<location>/_schema_log_<table id>[_<tracking id>]/<n>` holds the line `v1` and one line of JSON. The highest number counts.
+//! `<location>/_schema_log_<table id>[_<tracking id>]/<n>` holds the line `v1` and one line of
+//! JSON. The file with the highest number is the current one.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +16,26 @@ use super::options::{Allowed, FollowOptions};
 use super::schema::{Schema, check_table};
 use crate::{Error, Result, Snapshot};
 
-/// The form of the files.
+/// The format version of the files.
 const FORM: u32 = 1;
 
-/// A schema that a stream reads with, as a file of the log keeps it.
+/// A schema of a stream as stored in a file of the schema log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TrackedSchema {
     table_id: String,
-    /// The version that it was found at.
+    /// The version at which the schema was found.
     pub(super) delta_commit_version: u64,
     data_schema_json: String,
     partition_schema_json: String,
-    /// What Delta Spark calls the source within its query; it is unknown here, and empty.
+    /// Delta Spark's metadata path of the source within its query. It is unknown here, and empty.
     #[serde(default)]
     source_metadata_path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     table_configurations: Option<BTreeMap<String, Option<String>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     protocol_json: Option<String>,
-    /// The number of the schema that was read with before this one, if that is not the number before.
+    /// The number of the schema that was used before this one, if it is not the preceding number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous_metadata_seq_num: Option<u64>,
 }
@@ -55,7 +56,7 @@ impl TrackedSchema {
         })
     }
 
-    /// What the stream reads with; what the file does not say is taken from the table.
+    /// Returns the schema. Values that are missing in the file are taken from the table.
     pub(super) fn schema(&self, table: &Snapshot) -> Result<Schema> {
         let partitions = parse(&self.partition_schema_json)?.fields.into_iter().map(|field| field.name);
         let configuration = self.table_configurations.clone().map(|own| own.into_iter().collect());
@@ -68,7 +69,7 @@ impl TrackedSchema {
         Schema::of_metadata(table.url(), self.delta_commit_version, metadata)
     }
 
-    /// What readers must know; what the file does not say is taken from the table.
+    /// Returns the protocol. If it is missing in the file, it is taken from the table.
     pub(super) fn protocol(&self, table: &Snapshot) -> Result<Protocol> {
         match self.protocol_json.as_ref().map(|line| parse_line(line.as_bytes())).transpose()?.flatten() {
             Some(Action::Protocol(protocol)) => Ok(protocol),
@@ -77,14 +78,15 @@ impl TrackedSchema {
     }
 }
 
-/// The log of one stream.
+/// The schema log of one stream.
 pub(super) struct SchemaLog {
     store: Store,
     current: Option<(u64, TrackedSchema)>,
 }
 
 impl SchemaLog {
-    /// Opens the log that the options name, if they name one, with the store options of the table.
+    /// Opens the schema log at the location in the options, if they have one, with the store
+    /// options of the table.
     pub(super) async fn open(table: &Snapshot, options: &FollowOptions) -> Result<Option<Self>> {
         let Some(location) = &options.schema_location else { return Ok(None) };
         if options.tolerate_data_loss {
@@ -105,12 +107,12 @@ impl SchemaLog {
         Ok(Some(log))
     }
 
-    /// The schema that the stream reads with.
+    /// Returns the schema with which the stream reads.
     pub(super) fn current(&self) -> Option<&TrackedSchema> {
         self.current.as_ref().map(|(_, schema)| schema)
     }
 
-    /// The one before it.
+    /// Returns the schema before the current one.
     pub(super) async fn previous(&self) -> Result<Option<TrackedSchema>> {
         match self.previous_number() {
             Some(number) => self.read(number).await,
@@ -123,7 +125,7 @@ impl SchemaLog {
         schema.previous_metadata_seq_num.or_else(|| number.checked_sub(1))
     }
 
-    /// Writes what the stream reads with from now on.
+    /// Writes the schema with which the stream reads from now on.
     pub(super) async fn append(&mut self, schema: TrackedSchema) -> Result<()> {
         if self.current() == Some(&schema) {
             return Ok(());
@@ -144,7 +146,7 @@ impl SchemaLog {
         Ok(())
     }
 
-    /// The same in place of the current one, with which nothing was read.
+    /// Writes a schema in place of the current one, with which nothing was read.
     pub(super) async fn replace(&mut self, schema: TrackedSchema) -> Result<()> {
         let previous_metadata_seq_num = self.previous_number();
         self.append(TrackedSchema { previous_metadata_seq_num, ..schema }).await
@@ -180,7 +182,8 @@ fn parse_file(bytes: &[u8]) -> Result<TrackedSchema, String> {
     serde_json::from_str(json).map_err(|error| error.to_string())
 }
 
-/// Refuses to go on from one schema to the next before somebody has said that readers of the old columns may.
+/// Refuses to continue from one schema to the next, unless the options allow it for readers of the
+/// old columns.
 pub(super) fn check_allowed(url: &str, options: &FollowOptions, before: &Schema, now: &Schema) -> Result<()> {
     let (changes, version) = (before.changes_to(now), now.version);
     if let Some(column) = changes.retyped.first() {

@@ -11,7 +11,8 @@ fn limits(files: u64, bytes: u64) -> ReadLimits {
     ReadLimits { max_files: some(files), max_bytes: some(bytes), until: None }
 }
 
-/// `version:index`, `-` for the beginning and `!` for a change of schema, with `*` in the initial snapshot.
+/// Returns an offset as `version:index`, with `-` for the beginning, `!` for a schema change, and
+/// `*` in the initial snapshot.
 fn show(offset: Option<Offset>) -> String {
     let Some(offset) = offset else { return "nothing".to_owned() };
     let position = match offset.position {
@@ -22,7 +23,8 @@ fn show(offset: Option<Offset>) -> String {
     format!("{}:{position}{}", offset.version, if offset.is_initial { "*" } else { "" })
 }
 
-/// How far a batch gets through commits of files of these sizes, which begin with version 1.
+/// Checks how far a batch gets through commits with files of these sizes. The first commit is
+/// version 1.
 #[track_caller]
 fn check(commits: &[&[u64]], start: Offset, limits: &ReadLimits, expected: &str) {
     let mut walk = BatchWalk::new(&start, limits);
@@ -41,7 +43,7 @@ fn batch_ends_before_file_without_room() {
     check(&commits, base(), &limits(0, 0), "4:-");
     check(&commits, base(), &limits(1, 0), "1:0");
     check(&commits, base(), &limits(2, 0), "1:1");
-    // What is free is passed up to the next file.
+    // Beginnings and ends of commits are passed up to the next file.
     check(&commits, base(), &limits(3, 0), "3:-");
     check(&commits, base(), &limits(4, 0), "3:0");
     check(&commits, base(), &limits(5, 0), "4:-");
@@ -89,7 +91,7 @@ fn a_change_of_schema_ends_a_batch() {
     assert_eq!(show(walk.reached()), "3:-");
 }
 
-/// A commit of a change feed with files of these sizes.
+/// Returns a change feed commit with files of these sizes.
 fn feed<'a>(version: u64, files: &'a [FileSize], are_changes: bool, have_vectors: bool) -> FeedCommit<'a> {
     FeedCommit { version, files, are_changes, have_vectors, is_skipped: false, changes_schema: false }
 }
@@ -111,15 +113,15 @@ fn changed_rows_of_a_commit_stay_together() {
         }
         show(walk.reached())
     };
-    // The first commit always fits; the second does as a whole, or not at all.
+    // The first commit always fits. The second is taken as a whole or not at all.
     assert_eq!(through(&limits(1, 0), true, false), "1:1");
     assert_eq!(through(&limits(3, 0), true, false), "1:1");
     assert_eq!(through(&limits(4, 0), true, false), "2:1");
     assert_eq!(through(&limits(0, 0), true, false), "3:-");
-    // With deletion vectors the end of a commit counts, too.
+    // With deletion vectors, the end of a commit counts too.
     assert_eq!(through(&limits(6, 0), false, true), "2:-");
     assert_eq!(through(&limits(7, 0), false, true), "3:-");
-    // Rows that are inserted or deleted with their files do not belong together.
+    // Files that are added or removed with all their rows do not belong together.
     assert_eq!(through(&limits(3, 0), false, false), "2:0");
 }
 
