@@ -1,20 +1,21 @@
-//! Small files that are put together without being asked for, where a table wants that after commits.
+//! Auto compaction: compacts small files after commits, if a property of the table enables it.
 //!
-//! Whoever commits calls [`Table::auto_compact`] afterwards, and need not wait for it.
+//! The writer calls [`Table::auto_compact`] after a commit, and need not wait for it.
 
 use super::options::OptimizeOptions;
 use super::outcome::OptimizeOutcome;
 use super::run::run_auto;
 use crate::{Result, Snapshot, Table};
 
-/// Fewer small files of a partition are left alone.
+/// The least number of small files in a partition that are compacted.
 const MIN_FILES: usize = 50;
 
 impl Table {
-    /// Puts small files together after the commit that made this version, where `delta.autoOptimize.autoCompact` asks for it and partitions
-    /// have at least 50 of them.
+    /// Compacts small files after the commit of this version, if `delta.autoOptimize.autoCompact`
+    /// enables it and a partition has at least 50 small files.
     ///
-    /// It is looked only when the commit also wrote a checkpoint: then the list of files is read at its cheapest, and not after each commit.
+    /// The files are examined only when the commit also wrote a checkpoint. The list of files is
+    /// then cheapest to read, and is not read after each commit.
     pub async fn auto_compact(&self, after: &Snapshot) -> Result<Option<OptimizeOutcome>> {
         if !is_wanted(after) || !has_checkpoint(after) {
             return Ok(None);
@@ -25,7 +26,7 @@ impl Table {
     }
 }
 
-/// Delta Spark's words for yes.
+/// Returns whether the property has one of Delta Spark's values for yes.
 fn is_wanted(snapshot: &Snapshot) -> bool {
     let word = snapshot.properties().auto_compact.as_deref().unwrap_or_default().trim().to_ascii_lowercase();
     ["true", "auto", "legacy"].contains(&word.as_str())

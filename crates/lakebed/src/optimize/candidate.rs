@@ -1,10 +1,10 @@
-//! A file that an OPTIMIZE may choose.
+//! A file that an OPTIMIZE can choose.
 
 use lakebed_core::layout::binpack::PackedFile;
 
 use super::zcube::ZCube;
 
-/// A file that may be chosen.
+/// A file that an OPTIMIZE can choose.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) place: (u32, u32),

@@ -1,4 +1,5 @@
-//! By which columns and in which order files are clustered, and which files that concerns.
+//! The clustering specification: by which columns and in which order files are clustered, and which
+//! files are chosen.
 
 use std::collections::HashMap;
 
@@ -9,14 +10,14 @@ use super::candidate::Candidate;
 use super::zcube::{PROVIDER, ZCube};
 use crate::clustering::KeyColumn;
 
-/// How files are to be clustered.
+/// The specification of a clustering.
 #[derive(Debug, Clone)]
 pub(super) struct ClusterSpec {
     pub(super) columns: Vec<KeyColumn>,
     pub(super) order: ClusterOrder,
-    /// Whether all files are clustered anew.
+    /// Whether all files are clustered again.
     pub(super) full: bool,
-    /// When a file has too many deleted rows.
+    /// The rules for files with too many deleted rows.
     pub(super) rules: PackRules,
 }
 
@@ -24,27 +25,31 @@ pub(super) struct ClusterSpec {
 pub(super) enum ClusterOrder {
     /// Exactly along a Z-order curve.
     ZOrder,
-    /// As it is best.
+    /// By the best method for the data.
     Best,
-    /// The same for a table that is clustered by its own columns: bit by bit.
+    /// By the best method, for a table that is clustered by its own columns: incrementally.
     OfTable,
 }
 
 impl ClusterSpec {
-    /// The places of the files that are to be clustered together; none if that would change nothing.
+    /// Returns the indexes of the files to cluster together; None if clustering would change
+    /// nothing.
     pub(super) fn choose(&self, files: &[Candidate]) -> Option<Vec<usize>> {
         let chosen = if self.order == ClusterOrder::OfTable { self.of_table(files) } else { self.of_all(files) };
         (!chosen.is_empty()).then_some(chosen)
     }
 
-    /// All files, unless they were clustered so in one go and nothing has come since.
+    /// Returns all files, or no file if all were clustered together in this way and no file was
+    /// added since.
     fn of_all(&self, files: &[Candidate]) -> Vec<usize> {
         let all: Vec<usize> = (0..files.len()).collect();
         if !self.full && self.is_one_cube(files, &all) { Vec::new() } else { all }
     }
 
-    /// Files that are not clustered, with the cubes that are no larger than what comes to them: so each row is clustered anew about as often
-    /// as the table doubles. Files of other providers are theirs, and those of other columns stay until all are asked for.
+    /// Returns the files that are not clustered, and the cubes that are no larger than the files
+    /// that are added to them. In this way each row is clustered again about as often as the table
+    /// doubles. Files of other providers are left alone. Files that are clustered by other columns
+    /// stay until `full` is set.
     fn of_table(&self, files: &[Candidate]) -> Vec<usize> {
         let own: Vec<usize> =
             (0..files.len()).filter(|place| !files[*place].cube.as_ref().is_some_and(ZCube::is_of_others)).collect();
@@ -82,7 +87,8 @@ impl ClusterSpec {
         chosen
     }
 
-    /// Whether these files were clustered so in one go, and have all their rows.
+    /// Returns whether these files were clustered together in this way and have no excess of
+    /// deleted rows.
     fn is_one_cube(&self, files: &[Candidate], places: &[usize]) -> bool {
         let first = places.first().and_then(|place| files[*place].cube.as_ref());
         places.iter().map(|place| &files[*place]).all(|file| {
@@ -91,7 +97,7 @@ impl ClusterSpec {
         })
     }
 
-    /// Marks new files as clustered in one go.
+    /// Tags new files as clustered together.
     pub(super) fn mark<'a>(&self, adds: impl IntoIterator<Item = &'a mut Add>, id: &str) {
         let zcube = ZCube {
             id: Some(id.to_owned()),
@@ -102,7 +108,7 @@ impl ClusterSpec {
         zcube.mark(adds);
     }
 
-    /// The names of the columns, as `a` or `a.b`.
+    /// Returns the names of the columns, as `a` or `a.b`.
     pub(super) fn column_names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
@@ -118,7 +124,7 @@ impl ClusterSpec {
 }
 
 impl ClusterOrder {
-    /// As tags name it.
+    /// Returns the name in tags.
     fn name(self) -> Option<&'static str> {
         match self {
             Self::ZOrder => Some("zorder"),

@@ -1,4 +1,5 @@
-//! New files in the place of others, committed: groups of which another writer changed a file meanwhile are given up, the others stay.
+//! Commits rewritten files. If another writer changed a file of a group meanwhile, that group is
+//! given up and the other groups are committed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,26 +23,26 @@ use crate::write::files::delete_written;
 use crate::write::files::take_back;
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
-/// What was done to the files of a group.
+/// The result of rewriting a group of files.
 #[derive(Debug, Default)]
 pub(super) struct RewrittenGroup {
-    /// The files as the log has them.
+    /// The source files as the log has them.
     pub(super) sources: Vec<FileBatch>,
-    /// Those in their place; none where they stay.
+    /// The new files; empty if the source files stay.
     pub(super) written: Vec<WrittenFile>,
-    /// Files that stay, with news about them.
+    /// The `add` actions of files that stay and get statistics.
     pub(super) described: Vec<Add>,
-    /// How rows were clustered, if they were.
+    /// The clustering method, if rows were clustered.
     pub(super) method: Option<Method>,
 }
 
-/// Commits groups of one run.
+/// Commits the groups of one run.
 pub(super) struct Committer<'a> {
     pub(super) table: &'a Table,
     pub(super) options: &'a OptimizeOptions,
     pub(super) context: &'a RewriteContext,
     pub(super) operation: Operation,
-    /// The next commit is tried on top of this version.
+    /// The version on which the next commit is tried.
     pub(super) snapshot: Snapshot,
     sources: SourceFiles,
     /// The last version that this run has committed.
@@ -54,16 +55,17 @@ pub(super) struct Committer<'a> {
 
 /// The files that a run replaces.
 struct SourceFiles {
-    /// These files, and perhaps others.
+    /// Batches that contain these files, and possibly others.
     batches: Arc<Vec<FileBatch>>,
-    /// The files that the table still has. `None` as long as no other writer has changed the table.
+    /// The files that are still in the table. `None` as long as no other writer has changed the
+    /// table.
     remaining: Option<HashSet<FileKey>>,
-    /// Whether other writers have changed the table since `remaining` was found out.
+    /// Whether other writers have changed the table since `remaining` was computed.
     is_behind: bool,
 }
 
 impl<'a> Committer<'a> {
-    /// A committer of groups. Their files are among `sources`.
+    /// Creates a committer for groups whose files are in `sources`.
     pub(super) fn new(
         table: &'a Table,
         options: &'a OptimizeOptions,
@@ -85,7 +87,8 @@ impl<'a> Committer<'a> {
         }
     }
 
-    /// Commits these groups as one version, without those that another writer came between.
+    /// Commits these groups as one version, without the groups of which another writer changed a
+    /// file.
     pub(super) async fn commit(&mut self, mut groups: Vec<RewrittenGroup>) -> Result<()> {
         let mut retry = Retry::new(self.table.env(), &self.settings(), retryable());
         while !groups.is_empty() {
@@ -154,7 +157,8 @@ impl<'a> Committer<'a> {
         }
     }
 
-    /// The groups of which the table has all files; what was written for others is deleted.
+    /// Returns the groups whose files are all in the table. The new files of other groups are
+    /// deleted.
     async fn without_lost(&mut self, groups: Vec<RewrittenGroup>) -> Result<Vec<RewrittenGroup>> {
         let Some(remaining) = &self.sources.remaining else { return Ok(groups) };
         let mut kept = Vec::with_capacity(groups.len());
@@ -170,7 +174,7 @@ impl<'a> Committer<'a> {
         Ok(kept)
     }
 
-    /// Looks which files the table still has, after others have changed it.
+    /// Finds which files are still in the table after other writers have changed it.
     async fn find_remaining_files(&mut self) -> Result<()> {
         self.snapshot = self.table.newer_than(&self.snapshot).await?;
         self.check_rules().await?;
@@ -186,7 +190,8 @@ impl<'a> Committer<'a> {
         Ok(())
     }
 
-    /// Files that were written under other rules must not come into the table.
+    /// Checks that the table's rules are unchanged. Files that were written under other rules must
+    /// not be added.
     async fn check_rules(&self) -> Result<()> {
         if self.snapshot.metadata() == self.context.snapshot.metadata() {
             return Ok(());
@@ -208,12 +213,12 @@ impl<'a> Committer<'a> {
         Err(Error::new(kind, message))
     }
 
-    /// What cannot be read now does not undo the commit.
+    /// Advances to the committed version. An error in reading it does not undo the commit.
     async fn move_on(&mut self, committed: Committed) {
         self.commits += 1;
         self.metrics.conflicts += committed.conflicts;
         self.last_version = Some(committed.version);
-        // What another committed before may concern groups that are still to come.
+        // Another writer's commit before this one may affect groups that are committed later.
         self.sources.is_behind |= committed.conflicts > 0 || committed.snapshot.is_none();
         if let Some(snapshot) = committed.snapshot {
             self.table.keep(&snapshot).await;
@@ -240,10 +245,10 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// What comes and what goes.
+/// The counts of added and removed files.
 #[derive(Default)]
 struct FileCounts {
-    /// Of new files, in order.
+    /// The sizes of the new files, sorted.
     sizes: Vec<u64>,
     removed_files: u64,
     removed_bytes: u64,
@@ -266,7 +271,7 @@ impl FileCounts {
         Ok(counts)
     }
 
-    /// By Delta Spark's names.
+    /// Adds the metrics to the operation, with Delta Spark's names.
     fn to_operation(&self, operation: Operation) -> Operation {
         let names = ["minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize"];
         let all = [
@@ -280,13 +285,15 @@ impl FileCounts {
     }
 }
 
-/// Of sizes in order the smallest, those at a quarter, at half and at three quarters of the way, and the largest; none of none.
+/// Returns the smallest of sorted sizes, the sizes at one fourth, one half and three fourths, and
+/// the largest; None without sizes.
 fn quartiles(sizes: &[u64]) -> Option<[u64; 5]> {
     let (first, last, count) = (*sizes.first()?, *sizes.last()?, sizes.len());
     Some([first, sizes[count / 4], sizes[count / 2], sizes[count * 3 / 4], last])
 }
 
-/// The conflicts after which the groups that another writer left alone can still be committed.
+/// Returns the conflicts after which the groups without changes by another writer can still be
+/// committed.
 fn retryable() -> Retryable {
     Retryable::of([
         ConflictKind::ConcurrentDeleteRead,

@@ -1,4 +1,4 @@
-//! Files of one partition that become fewer: their rows are copied in the order of the files.
+//! Compacts the files of one partition: copies their rows in the order of the files.
 
 use futures::TryStreamExt;
 
@@ -10,9 +10,9 @@ use crate::scan::read::ReadOptions;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::FileSink;
 
-/// Rows that are decoded and wait to be written.
+/// The bytes of rows that are decoded and wait to be written.
 const AHEAD_BYTES: u64 = 32 << 20;
-/// Rows that are encoded in one go: of small files several lie together.
+/// The number of rows that are encoded at a time. Rows of several small files are encoded together.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes the rows of a group's files; returns the number of rows and the new files.

@@ -1,4 +1,4 @@
-//! What the groups of one OPTIMIZE share.
+//! The context that the groups of one OPTIMIZE share.
 
 use super::plan::FileGroup;
 use super::progress::Reporter;
@@ -11,30 +11,30 @@ use crate::write::files::FileSink;
 use crate::write::settings::FileSettings;
 use crate::{RecordBatchStream, Result, Snapshot};
 
-/// What all groups share.
+/// The context that all groups share.
 pub(super) struct RewriteContext {
     pub(super) snapshot: Snapshot,
     pub(super) target: Target,
-    /// By what the target was made.
+    /// The settings from which the target was built.
     pub(super) file_settings: FileSettings,
     pub(super) shape: Shape,
-    /// Of all columns, with those that tell who rows are.
+    /// The scan of all columns, with the id columns of rows.
     pub(super) scan: Scan,
     /// The names of the partition columns in the log.
     pub(super) partitions: Vec<String>,
-    /// About how large files become.
+    /// The approximate size of new files.
     pub(super) file_bytes: u64,
     pub(super) reporter: Reporter,
     pub(super) spilled_bytes: Counter,
 }
 
 impl RewriteContext {
-    /// Where a group's rows of this form are written.
+    /// Creates the sink for a group's rows of this shape.
     pub(super) fn sink(&self, shape: &Shape, group: &FileGroup) -> Result<FileSink> {
         Ok(shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
     }
 
-    /// The rows of a group's files, as a scan gives them.
+    /// Returns the rows of a group's files, as the scan reads them.
     pub(super) fn read(&self, scan: &Scan, group: &FileGroup, options: ReadOptions) -> Result<RecordBatchStream> {
         read_files(self.snapshot.store(), &scan.spec(), group.files.scans(&self.partitions)?, options)
     }

@@ -1,10 +1,10 @@
-//! OPTIMIZE: files are written anew so that there are fewer of them, that they hold fewer deleted rows, or that queries need fewer of them.
-//! No row changes.
+//! OPTIMIZE: rewrites files so that there are fewer of them, that they contain fewer deleted rows,
+//! or that queries read fewer of them. No row changes.
 //!
-//! The way of it: `plan` decides which files are written anew, in groups that do not depend on each other; `compact` puts the files of a
-//! group together, `cluster` also brings their rows into an order in which files can be skipped, `statistics` fills in missing statistics;
-//! `commit` puts what came of it in the place of what was there, and leaves out what others changed meanwhile. `run` goes this way. Read
-//! [`Optimize`].
+//! `plan` decides which files are rewritten, in independent groups. `compact` combines the files of
+//! a group. `cluster` also sorts their rows so that files can be pruned. `statistics` adds missing
+//! statistics. `commit` replaces the old files with the new ones, and leaves out groups that
+//! another writer changed meanwhile. `run` does all these steps. Begin with [`Optimize`].
 
 mod auto_compact;
 mod candidate;
@@ -31,7 +31,7 @@ pub use outcome::{OptimizeMetrics, OptimizeOutcome};
 pub use plan::PlannedGroup;
 pub use progress::{Progress, Watcher};
 
-/// Files that are to be written anew. Nothing is read before [`run`](Optimize::run).
+/// An OPTIMIZE of a table. Nothing is read before [`run`](Optimize::run).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -58,47 +58,47 @@ pub struct Optimize {
 }
 
 impl Table {
-    /// Writes files anew: puts small ones together and drops deleted rows, or clusters rows.
+    /// Rewrites files: compacts small files and drops deleted rows, or clusters rows.
     pub fn optimize(&self) -> Optimize {
         Optimize { table: self.clone(), options: OptimizeOptions::default(), watcher: None }
     }
 }
 
 impl Optimize {
-    /// How to do it.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: OptimizeOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Only files that may hold rows for which this Spark SQL expression is true.
+    /// Rewrites only files that may contain rows for which this Spark SQL expression is true.
     #[must_use]
     pub fn filter(mut self, text: impl Into<String>) -> Self {
         self.options.filter = Some(text.into());
         self
     }
 
-    /// In which order rows lie in the new files.
+    /// Sets the order of rows in the new files.
     #[must_use]
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.layout = layout;
         self
     }
 
-    /// Who is told how far it has come, from time to time.
+    /// Sets a function that is called with the progress from time to time.
     #[must_use]
     pub fn watched_by(mut self, watcher: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Arc::new(watcher));
         self
     }
 
-    /// Which files would be written anew together. Nothing is done.
+    /// Returns the groups of files that would be rewritten together. Nothing is written.
     pub async fn plan(self) -> Result<Vec<PlannedGroup>> {
         run::plan(&self.table, &self.options).await
     }
 
-    /// Writes the files and commits.
+    /// Rewrites the files and commits.
     pub async fn run(self) -> Result<OptimizeOutcome> {
         run::run(&self.table, self.options, self.watcher).await
     }

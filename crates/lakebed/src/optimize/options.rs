@@ -4,57 +4,59 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// How to write files anew.
+/// The options of an OPTIMIZE.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimizeOptions {
-    /// Only files that may hold rows for which this Spark SQL expression is true.
+    /// Only files that may contain rows for which this Spark SQL expression is true are rewritten.
     #[serde(rename = "where")]
     pub filter: Option<String>,
-    /// In which order rows lie in the new files.
+    /// The order of rows in the new files.
     pub layout: Layout,
-    /// About how large files become; by default what the table's properties say, else 128 MiB, and more for tables of 256 GiB and above.
+    /// The approximate size of new files. The default is the table's property; without one it is
+    /// 128 MiB, and more for tables of 256 GiB and above.
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
-    /// Fewer small files than these are not put together.
+    /// The least number of small files that are compacted.
     pub min_files: usize,
-    /// Files of whose rows a larger share is deleted are written anew in any case.
+    /// Files with a larger share of deleted rows are always rewritten.
     pub max_deleted_share: f64,
-    /// Whether files are written anew too that are clustered already.
+    /// Whether files that are already clustered are rewritten too.
     pub full: bool,
-    /// Whether files that lack statistics get them.
+    /// Whether missing statistics of files are added.
     pub fill_statistics: bool,
-    /// What becomes a version.
+    /// The parts of the work that become a version each.
     #[serde(rename = "commit")]
     pub commits: Commits,
-    /// Words of the caller's own, kept in the history.
+    /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
-    /// How long to go on trying to commit while other writers are faster.
+    /// The time limit for retries of the commit after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
 }
 
-/// In which order rows lie in new files.
+/// The order of rows in new files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// By the columns that cluster the table; as they come if there are none.
+    /// By the clustering columns of the table; without clustering columns, in the existing order.
     #[default]
     OfTable,
     /// Along a Z-order curve over the values of these columns.
     ZOrder(Vec<String>),
-    /// As it is found to let queries on these columns skip the most files: along a Z-order curve or a Hilbert curve, or by a k-d tree.
+    /// In the order that lets queries on these columns skip the most files: along a Z-order curve
+    /// or a Hilbert curve, or by a k-d tree.
     Cluster(Vec<String>),
 }
 
-/// What becomes a version.
+/// The parts of the work that become a version each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Commits {
-    /// All that is done.
+    /// All the work is one version.
     #[default]
     #[serde(rename = "run")]
     PerRun,
-    /// Each group of files: what is done is there, whatever becomes of the rest.
+    /// Each group of files is a version. A committed group stays, even if later groups fail.
     #[serde(rename = "group")]
     PerGroup,
 }

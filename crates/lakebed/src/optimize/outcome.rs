@@ -1,4 +1,4 @@
-//! What an OPTIMIZE returns.
+//! The outcome of an OPTIMIZE.
 
 use std::collections::BTreeMap;
 
@@ -7,50 +7,53 @@ use serde::Serialize;
 
 use crate::Snapshot;
 
-/// What came of it.
+/// The outcome of an OPTIMIZE.
 #[derive(Debug, Clone)]
 pub struct OptimizeOutcome {
-    /// The last version that it became, or the latest one if nothing was done.
+    /// The last version that was committed, or the latest version if nothing was done.
     pub version: u64,
-    /// How many versions it became.
+    /// The number of committed versions.
     pub commits: u64,
-    /// What was done.
+    /// The metrics of the OPTIMIZE.
     pub metrics: OptimizeMetrics,
-    /// The table as of that version; none if it could not be read since, which does not undo what was done.
+    /// The snapshot of that version. None if it could not be read after the commit; the commit is
+    /// valid all the same.
     pub snapshot: Option<Snapshot>,
 }
 
-/// What was done.
+/// The metrics of an OPTIMIZE.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OptimizeMetrics {
-    /// Groups of files that were written anew.
+    /// The number of rewritten groups of files.
     pub groups: u64,
-    /// Groups that were given up because another writer changed one of their files meanwhile.
+    /// The number of groups that were given up because another writer changed one of their files
+    /// meanwhile.
     pub lost_groups: u64,
-    /// New files, and their sizes.
+    /// The number of added files.
     pub added_files: u64,
-    /// See above.
+    /// The total size of the added files.
     pub added_bytes: u64,
-    /// Files that are gone, and their sizes.
+    /// The number of removed files.
     pub removed_files: u64,
-    /// See above.
+    /// The total size of the removed files.
     pub removed_bytes: u64,
-    /// Files among them that had a deletion vector.
+    /// The number of removed files that had a deletion vector.
     pub deletion_vectors_removed: u64,
-    /// Rows of the new files.
+    /// The number of rows in the added files.
     pub rows: u64,
-    /// The sizes of the new files: the smallest, those below which a quarter, half and three quarters of them are, and the largest.
+    /// The sizes of the added files: the smallest, the sizes at one fourth, one half and three
+    /// fourths, and the largest.
     pub file_sizes: Option<[u64; 5]>,
-    /// How many groups were clustered in which way.
+    /// The number of groups that were clustered, by method.
     pub methods: BTreeMap<Method, u64>,
-    /// Files that stayed and got statistics.
+    /// The number of files that stayed and got statistics.
     pub described_files: u64,
-    /// Files that were looked at in the log.
+    /// The number of files that were examined in the log.
     pub scanned_files: u64,
-    /// What did not fit into memory and went to disk meanwhile.
+    /// The number of bytes that spilled to disk.
     pub spilled_bytes: u64,
-    /// The most that the process had reserved of its memory budget meanwhile.
+    /// The most memory that the process had reserved from its memory budget during the OPTIMIZE.
     pub peak_memory_bytes: u64,
-    /// How often another writer was faster.
+    /// The number of conflicts.
     pub conflicts: u64,
 }

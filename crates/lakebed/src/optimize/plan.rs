@@ -1,4 +1,4 @@
-//! Which files are written anew, and which of them together.
+//! Plans an OPTIMIZE: which files are rewritten, and which of them together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::scan::plan::{Plan as ScanPlan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 use lakebed_expr::Filter;
 
-/// What is kept of the log's words about a file: all but its statistics.
+/// The columns that are kept of an `add` action: all except statistics.
 const KEPT: [&str; 9] = [
     column::PATH,
     column::PARTITION_VALUES,
@@ -32,16 +32,16 @@ const KEPT: [&str; 9] = [
     column::CLUSTERING_PROVIDER,
 ];
 
-/// What is to be done.
+/// The plan of an OPTIMIZE.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Files that are written anew together.
+    /// Groups of files that are rewritten together.
     pub(super) groups: Vec<FileGroup>,
-    /// Files that stay and lack statistics, partition by partition.
+    /// Files that stay and lack statistics, by partition.
     pub(super) undescribed: Vec<FileGroup>,
-    /// Files that were looked at.
+    /// The number of files that were examined.
     pub(super) scanned_files: u64,
-    /// What the log says of those that may be concerned.
+    /// The log's actions of the chosen files.
     pub(super) batches: Arc<Vec<FileBatch>>,
 }
 
@@ -51,35 +51,35 @@ pub(super) struct FileGroup {
     /// The values of the partition columns, as the log spells them.
     pub(super) partition: Vec<Option<String>>,
     pub(super) files: GroupFiles,
-    /// Their sizes together.
+    /// The total size of the files.
     pub(super) size_bytes: u64,
-    /// About how large they are without deleted rows.
+    /// The approximate size of the files without deleted rows.
     pub(super) live_bytes: u64,
 }
 
-/// Some files among those that the log named.
+/// Some of the files in the batches of the plan.
 #[derive(Debug, Clone)]
 pub(super) struct GroupFiles {
     batches: Arc<Vec<FileBatch>>,
-    /// Which batch, and which of its rows.
+    /// The batch and the row in it for each file.
     places: Vec<(u32, u32)>,
 }
 
-/// Files that would be written anew together.
+/// Files that would be rewritten together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedGroup {
-    /// Their partition, as `a=1/b=2`; empty if the table has none.
+    /// The partition of the files, as `a=1/b=2`; empty if the table has no partitions.
     pub partition: String,
-    /// Their paths as the log spells them.
+    /// The paths of the files as the log spells them.
     pub paths: Vec<String>,
-    /// Their sizes together.
+    /// The total size of the files.
     pub size_bytes: u64,
 }
 
-/// What is done to files.
+/// The kind of rewrite.
 #[derive(Debug)]
 pub(super) enum Strategy {
-    /// Small files are put together.
+    /// Small files are compacted.
     Compact(PackRules),
     /// Rows are clustered.
     Cluster(ClusterSpec),
@@ -166,7 +166,7 @@ impl PlanBuilder {
         };
         let mut plan = Plan { scanned_files: self.scanned_files, batches: Arc::clone(&batches), ..Plan::default() };
         for (partition, PartitionCandidates { mut candidates, undescribed }) in self.by_partition {
-            // What was written together lies together.
+            // Files that were written at the same time are next to each other.
             candidates.sort_by_key(|candidate| (candidate.modified, candidate.place));
             let chosen: Vec<Vec<usize>> = match strategy {
                 Strategy::Compact(rules) => {
@@ -192,7 +192,7 @@ impl PlanBuilder {
 }
 
 impl FileGroup {
-    /// For those who want to know before anything is done.
+    /// Returns the group for callers who want to see the plan first.
     pub(super) fn planned(&self, partition_columns: &[String]) -> Result<PlannedGroup> {
         let texts = partition_columns.iter().map(String::as_str).zip(self.partition.iter().map(Option::as_deref));
         let mut paths = Vec::with_capacity(self.files.len());
@@ -208,12 +208,12 @@ impl GroupFiles {
         self.places.len()
     }
 
-    /// As the log has them, in whatever order.
+    /// Returns the files as the log has them, in any order.
     pub(super) fn batches(&self) -> Result<Vec<FileBatch>> {
         self.by_batch().into_iter().map(|(batch, rows)| self.batch(batch)?.take(&rows)).collect()
     }
 
-    /// How they are read, in their order.
+    /// Returns the files as scan files, in the order of the group.
     pub(super) fn scans(&self, partitions: &[String]) -> Result<Vec<ScanFile>> {
         let mut scans: BTreeMap<(u32, u32), ScanFile> = BTreeMap::new();
         for (batch, rows) in self.by_batch() {
@@ -224,7 +224,7 @@ impl GroupFiles {
         self.places.iter().map(scan).collect()
     }
 
-    /// The rows of each batch, in their order.
+    /// Returns the rows of each batch, in their order.
     fn by_batch(&self) -> BTreeMap<u32, Vec<usize>> {
         let mut by_batch: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (batch, row) in &self.places {

@@ -1,25 +1,25 @@
-//! How far an operation has come.
+//! The progress of an operation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far an operation has come. Bytes are those of the files that are written anew.
+/// The progress of an operation. The bytes are those of the files that are rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// What is done.
+    /// The bytes that are done.
     pub done_bytes: u64,
-    /// What is to be done.
+    /// The bytes of all files.
     pub total_bytes: u64,
-    /// Groups of files that are written.
+    /// The number of groups that are written.
     pub done_groups: u64,
-    /// All groups.
+    /// The number of all groups.
     pub total_groups: u64,
 }
 
-/// Who is told.
+/// The function that is called with the progress.
 pub type Watcher = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Counts what is done, and tells it.
+/// Counts the finished work and reports it.
 pub(super) struct Reporter {
     watcher: Option<Watcher>,
     total_bytes: u64,
@@ -33,13 +33,13 @@ impl Reporter {
         Self { watcher, total_bytes, total_groups, done_bytes: AtomicU64::new(0), done_groups: AtomicU64::new(0) }
     }
 
-    /// So much more was done.
+    /// Adds finished bytes.
     pub(super) fn add_bytes(&self, bytes: u64) {
         self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.tell();
     }
 
-    /// One more group is written.
+    /// Counts one more finished group.
     pub(super) fn end_group(&self) {
         self.done_groups.fetch_add(1, Ordering::Relaxed);
         self.tell();

@@ -1,4 +1,4 @@
-//! OPTIMIZE from beginning to end. Read [`run`].
+//! Runs an OPTIMIZE. Begin with [`run`].
 
 use std::sync::Arc;
 
@@ -31,14 +31,16 @@ use crate::write::settings::{FileSettings, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
 use lakebed_expr::Filter;
 
-/// What a group takes of the memory budget while its files are put together, about.
+/// The approximate memory that a group takes from the memory budget while its files are compacted.
 const GROUP_BYTES: u64 = 192 << 20;
-/// Groups that are written at a time, at most: more than there are cores, since files end with requests.
+/// The most groups per core that are written at a time. There are more groups than cores, because
+/// the last step of each file is a request to the store.
 const GROUPS_PER_CORE: usize = 2;
-/// A file may become so many times as large as it should before it is cut, where rows are divided into files beforehand.
+/// The factor by which a file may exceed its target size before it is cut, if rows are divided into
+/// files beforehand.
 const MOST_TIMES: u64 = 2;
 
-/// What is decided on top of a version.
+/// The decisions on top of a version.
 struct Decision {
     snapshot: Snapshot,
     strategy: Strategy,
@@ -58,7 +60,8 @@ pub(super) async fn run(table: &Table, options: OptimizeOptions, watcher: Option
     run_as(table, options, watcher, false).await
 }
 
-/// The same without being asked for: nothing is done for fewer files than the options say, clustered or not.
+/// Runs an automatic OPTIMIZE. Groups with fewer files than the options' minimum are left alone,
+/// clustered or not.
 pub(super) async fn run_auto(table: &Table, options: OptimizeOptions) -> Result<OptimizeOutcome> {
     run_as(table, options, None, true).await
 }
@@ -174,7 +177,7 @@ impl Rewriter {
         let by_memory = usize::try_from(MemoryBudget::of_process().limit_bytes() / GROUP_BYTES).unwrap_or(usize::MAX);
         match self.strategy {
             Strategy::Compact(_) => by_memory.clamp(1, Cores::new().count() * GROUPS_PER_CORE),
-            // Each takes all cores and what memory it can get.
+            // Each group takes all cores and all the memory that it can get.
             Strategy::Cluster(_) => 1,
         }
     }
@@ -209,7 +212,7 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decision> {
     Ok(Decision { strategy, target, file_settings, file_bytes, plan, snapshot })
 }
 
-/// By what rows are clustered, if they are.
+/// Returns the clustering specification, if rows are clustered.
 async fn cluster_spec(snapshot: &Snapshot, options: &OptimizeOptions, rules: PackRules) -> Result<Option<ClusterSpec>> {
     let of_table = snapshot.clustering_columns().await?;
     let (names, order) = match &options.layout {
@@ -237,7 +240,7 @@ fn check_options(snapshot: &Snapshot, options: &OptimizeOptions) -> Result<()> {
     check_file_size(options.target_file_size_bytes).map_err(|error| error.within(snapshot.url()))
 }
 
-/// By Delta Spark's names.
+/// Returns the operation for the history, with Delta Spark's names.
 fn operation(options: &OptimizeOptions, strategy: &Strategy) -> Operation {
     let (zorder, cluster) = match strategy {
         Strategy::Cluster(spec) if spec.order == ClusterOrder::ZOrder => (spec.column_names(), Vec::new()),

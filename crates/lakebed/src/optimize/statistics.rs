@@ -1,4 +1,5 @@
-//! Statistics for files that lack them, as files do that other programs wrote: their rows are read, and the log gets to know their bounds.
+//! Adds statistics to files without them, such as files of other programs. Their rows are read, and
+//! the bounds are written to the log.
 
 use futures::TryStreamExt;
 use lakebed_core::action::Add;
@@ -13,7 +14,7 @@ use crate::write::fit::stored_batch;
 use crate::write::rules::Contents;
 use crate::{Error, Result};
 
-/// The files of a group as they are, with statistics.
+/// Returns the unchanged files of a group with statistics.
 pub(super) async fn collect_statistics(context: &RewriteContext, group: &FileGroup) -> Result<Vec<Add>> {
     let mut described = Vec::with_capacity(group.files.len());
     for batch in group.files.batches()? {
@@ -29,7 +30,8 @@ pub(super) async fn collect_statistics(context: &RewriteContext, group: &FileGro
     Ok(described)
 }
 
-/// Of all rows of a file. PROTOCOL "Per-file Statistics": those that are deleted count too.
+/// Computes the statistics of all rows of a file. PROTOCOL "Per-file Statistics": deleted rows
+/// count too.
 async fn collect(context: &RewriteContext, file: ScanFile) -> Result<String> {
     let layout = context.target.rules.layout(Contents::Rows)?;
     let mut stats = StatsCollector::new(context.target.rules.stats.clone());

@@ -1,7 +1,8 @@
-//! Which files are clustered together already, as their tags tell, and which are to be.
+//! Cubes: the tags of files that were clustered together.
 //!
-//! The tags are Delta Spark's: files that were clustered in one go are a cube, with an id and the names of the columns. What its own
-//! clustering leaves open, whether rows lie exactly along a Z-order curve, stands in one more.
+//! The tags are Delta Spark's. Files that were clustered together are a cube with an id and the
+//! names of the columns. Delta Spark's tags do not say whether rows lie exactly along a Z-order
+//! curve, so one more tag says it.
 
 use std::collections::HashMap;
 
@@ -14,10 +15,10 @@ use crate::Result;
 const ID: &str = "ZCUBE_ID";
 const COLUMNS: &str = "ZCUBE_ZORDER_BY";
 const ORDER: &str = "lakebed.layout";
-/// Who clusters the files of tables that are clustered by columns.
+/// The clustering provider of tables with clustering columns.
 pub(super) const PROVIDER: &str = "liquid";
 
-/// To what a file belongs that was clustered.
+/// The cube of a clustered file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ZCube {
     pub(super) id: Option<String>,
@@ -28,7 +29,7 @@ pub(super) struct ZCube {
 }
 
 impl ZCube {
-    /// Of each file; none if its tags do not tell of any.
+    /// Returns the cube of each file; None for files without tags of a cube and without a provider.
     pub(super) fn of_files(files: &FileBatch) -> Result<Vec<Option<Self>>> {
         let tags = [ID, COLUMNS, ORDER].map(|name| files.tag_texts(name));
         let [id, columns, order] = tags;
@@ -47,7 +48,7 @@ impl ZCube {
         Ok((0..files.len()).map(cube).collect())
     }
 
-    /// Marks new files as clustered in one go.
+    /// Tags new files as clustered together.
     pub(super) fn mark<'a>(&self, adds: impl IntoIterator<Item = &'a mut Add>) {
         let tags = [(ID, &self.id), (COLUMNS, &self.columns), (ORDER, &self.order)];
         let tags = tags.into_iter().filter(|(_, value)| value.is_some());
@@ -58,7 +59,7 @@ impl ZCube {
         }
     }
 
-    /// Whether another provider clustered it, whose it stays.
+    /// Returns whether another provider clustered the file. Such a file is left alone.
     pub(super) fn is_of_others(&self) -> bool {
         self.provider.as_deref().is_some_and(|provider| provider != PROVIDER)
     }

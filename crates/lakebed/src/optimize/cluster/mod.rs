@@ -1,7 +1,8 @@
-//! Files of one partition whose rows are brought into an order in which files can be skipped.
+//! Clusters the files of one partition: sorts their rows so that files can be pruned.
 //!
-//! Twice the rows are read: first their keys, of which a sample tells how to divide them into files; then all of them, each on its way to
-//! the file where it belongs. How they are divided is decided by `lakebed_core::layout`. Read [`cluster`].
+//! The rows are read twice. First only their keys are read, and a sample of them determines how
+//! rows are divided into files. Then all rows are read, and each is written to its file.
+//! `lakebed_core::layout` decides the division. Begin with [`cluster`].
 
 mod sample;
 mod shuffle;
@@ -26,24 +27,26 @@ use crate::scan::read::ReadOptions;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::{FileSink, delete_written};
 
-/// Files are divided further into parts, since rows are put into order part by part: of the memory budget, what a part takes in files, and
-/// at most. Smaller parts than the least would be more than their order is worth, however small the budget is.
+/// Files are divided further into parts, because rows are sorted part by part. The size of a part,
+/// in bytes of files, is the memory budget divided by `PART_SHARE`, within these two limits. Parts
+/// below the lower limit cost more than their order is worth, however small the budget is.
 const PART_SHARE: u64 = 32;
 const MOST_PART_BYTES: u64 = 32 << 20;
 const LEAST_PART_BYTES: u64 = 256 << 10;
-/// In memory rows are several times as large.
+/// The factor by which rows are larger in memory than in files.
 const TIMES_IN_MEMORY: u64 = 8;
-/// Of the memory budget, what parts may take that are put into order side by side.
+/// The parts that are sorted in parallel may take this part of the memory budget (one fourth).
 const SORTED_SHARE: u64 = 4;
 
-/// How to find the bucket of a row.
+/// Finds the bucket of a row.
 struct BucketAssigner {
     columns: Vec<KeyColumn>,
     rankers: Vec<Ranker>,
     split: Split,
 }
 
-/// Writes the rows of a group's files; returns the number of rows, the new files, and the method by which the rows were ordered.
+/// Writes the rows of a group's files; returns the number of rows, the new files, and the method by
+/// which the rows were ordered.
 pub(super) async fn cluster(
     context: &Arc<RewriteContext>,
     spec: &ClusterSpec,
@@ -70,7 +73,7 @@ pub(super) async fn cluster(
     Ok((rows, written, assigner.split.method()))
 }
 
-/// Brings all rows of a group into their buckets, and counts them.
+/// Distributes all rows of a group to their buckets, and counts them.
 async fn scatter(
     context: &Arc<RewriteContext>,
     group: &FileGroup,
@@ -99,7 +102,7 @@ async fn scatter(
     Ok((first_row, shuffle))
 }
 
-/// Writes the files, some side by side.
+/// Writes the files, several in parallel.
 async fn gather(
     context: &Arc<RewriteContext>,
     group: &FileGroup,
@@ -175,7 +178,7 @@ fn part_bytes() -> u64 {
     (MemoryBudget::of_process().limit_bytes() / PART_SHARE).clamp(LEAST_PART_BYTES, MOST_PART_BYTES)
 }
 
-/// Into how many files so many bytes are divided.
+/// Returns the number of files into which this many bytes are divided.
 fn files_for(bytes: u64, target_file_size_bytes: u64) -> usize {
     let target = target_file_size_bytes.max(1);
     usize::try_from((bytes.saturating_add(target / 2) / target).max(1)).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! Some rows that stand for all, as far as the columns go by which they are clustered.
+//! A sample of the rows' clustering columns.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_select::take::take;
@@ -11,24 +11,24 @@ use crate::optimize::context::RewriteContext;
 use crate::optimize::plan::FileGroup;
 use crate::scan::read::ReadOptions;
 
-/// Rows of a sample, at most.
+/// The most rows of a sample.
 const MOST_ROWS: usize = 1 << 20;
 
-/// Rows at even distances.
+/// Rows at equal distances.
 pub(super) struct Sample {
-    /// Of each column, piece by piece.
+    /// The columns of the sample, each in pieces.
     columns: Vec<Vec<ArrayRef>>,
     rows: usize,
-    /// How far apart they are.
+    /// The distance between two rows of the sample.
     step: usize,
-    /// Rows that are still to be passed over.
+    /// The number of rows to skip before the next row of the sample.
     skip: usize,
 }
 
-/// Ranks by column, and what ranks further values.
+/// The rankers of the columns, which rank further values, and the ranks of the sample by column.
 pub(super) type Ranked = (Vec<Ranker>, Vec<Vec<u16>>);
 
-/// Reads the columns of a group's files.
+/// Reads a sample of the columns from a group's files.
 pub(super) async fn read(context: &RewriteContext, columns: &[KeyColumn], group: &FileGroup) -> Result<Sample> {
     let names = columns.iter().map(|column| column.name.clone());
     let scan = context.snapshot.scan().select(names);

@@ -1,4 +1,5 @@
-//! Rows by the bucket they belong to, in bounded memory: what is too much for it is put into a temporary file, bucket by bucket.
+//! Groups rows by bucket in bounded memory. Rows beyond the limit spill to a temporary file, bucket
+//! by bucket.
 
 use std::sync::Arc;
 
@@ -14,35 +15,36 @@ use crate::runtime::spill::{Spill, folder};
 use crate::write::partition::{Run, in_order};
 use crate::{Error, Result};
 
-/// Of the memory budget, what may be held.
+/// Rows in memory may take this part of the memory budget (one fourth).
 const HELD_SHARE: u64 = 4;
-/// The least number of bytes to hold before they go to the disk, whatever the budget: rows that are put down together are read together.
+/// The least number of bytes that are held before they spill, whatever the budget. Rows that spill
+/// together are read together.
 const LEAST_HELD_BYTES: u64 = 1 << 20;
-/// Rows that come out in one batch.
+/// The number of rows that are returned in one batch.
 const ROWS_AT_ONCE: usize = 1 << 14;
 /// The name of the column that orders rows within their bucket.
 const KEY: &str = "\u{0}key";
 
-/// Rows on their way to their buckets.
+/// Rows that are distributed to buckets.
 pub(super) struct Shuffle {
-    /// Of the rows, with their keys behind.
+    /// The schema of the rows, followed by their key.
     schema: SchemaRef,
     buckets: usize,
     held: Vec<HeldRows>,
     most_bytes: u64,
-    /// What is held.
+    /// The reservation for the rows in memory.
     reserved: Reservation,
     spill: Option<Spill>,
-    /// Of each bucket, where its rows lie in the file.
+    /// For each bucket, the positions of its rows in the file.
     spilled: Vec<Vec<u64>>,
 }
 
-/// Rows that are in memory.
+/// Rows in memory.
 struct HeldRows {
     rows: RecordBatch,
-    /// The rows in the order of their buckets.
+    /// The row indexes in the order of the buckets.
     order: Vec<u32>,
-    /// Where those of each bucket are, for the buckets that have some.
+    /// For each bucket with rows, the range of its rows in `order`.
     runs: Vec<Run>,
 }
 
@@ -52,22 +54,23 @@ pub(super) struct AssignedRows {
     bytes: u64,
 }
 
-/// The rows of a bucket, which come out in the order of their keys.
+/// The rows of a bucket, returned in the order of their keys.
 pub(super) struct SortedBucket {
     sources: Vec<RecordBatch>,
-    /// Of each row the source, and its place in it.
+    /// For each row, its source and its index in that source.
     places: Vec<(usize, usize)>,
     done: usize,
-    /// Of the memory budget, for what came back from the file.
+    /// The reservation for the rows that were read back from the file.
     _reserved: Reservation,
 }
 
 impl AssignedRows {
-    /// Rows with the bucket of each, and a key that orders it within the bucket.
+    /// Creates the rows with the bucket of each, and a key that orders rows within the bucket.
     pub(super) fn new(rows: &RecordBatch, buckets: &[u32], all: usize, keys: Vec<u128>) -> Result<Self> {
         let (order, mut runs) = in_order(buckets, all);
         runs.retain(|run| run.rows > 0);
-        // Rows whose keys differ below that lie together in any case.
+        // The low half of the key is dropped. Rows that differ only there are close to each other
+        // in any order.
         let keys = UInt64Array::from_iter_values(keys.into_iter().map(|key| (key >> 64) as u64));
         let columns: Vec<ArrayRef> = rows.columns().iter().cloned().chain([Arc::new(keys) as ArrayRef]).collect();
         let rows = RecordBatch::try_new(with_key(rows.schema_ref()), columns)?;
@@ -76,7 +79,7 @@ impl AssignedRows {
 }
 
 impl Shuffle {
-    /// For rows of this schema that belong to so many buckets.
+    /// Creates a shuffle for rows of this schema and this number of buckets.
     pub(super) fn new(schema: &SchemaRef, buckets: usize) -> Self {
         let budget = MemoryBudget::of_process();
         Self {
@@ -90,24 +93,24 @@ impl Shuffle {
         }
     }
 
-    /// Takes rows.
+    /// Adds rows.
     pub(super) async fn push(&mut self, rows: AssignedRows) -> Result<()> {
         self.held.push(rows.held);
         self.reserved.grow_to(self.reserved.bytes() + rows.bytes);
         if self.reserved.bytes() < self.most_bytes { Ok(()) } else { self.spill().await }
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     pub(super) fn buckets(&self) -> usize {
         self.buckets
     }
 
-    /// How much went to disk.
+    /// Returns the number of spilled bytes.
     pub(super) fn spilled_bytes(&self) -> u64 {
         self.spill.as_ref().map_or(0, Spill::size_bytes)
     }
 
-    /// The rows of a bucket, in the order of their keys.
+    /// Returns the rows of a bucket, in the order of their keys.
     pub(super) async fn sorted(&self, bucket: usize) -> Result<SortedBucket> {
         let mut sources: Vec<RecordBatch> = Vec::new();
         let mut places: Vec<(u64, u32, u32)> = Vec::new();
@@ -135,7 +138,7 @@ impl Shuffle {
         Ok(SortedBucket { sources, places, done: 0, _reserved: reserved })
     }
 
-    /// Puts all that is held into the file.
+    /// Spills all rows in memory to the file.
     async fn spill(&mut self) -> Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
@@ -160,7 +163,7 @@ impl Shuffle {
 }
 
 impl HeldRows {
-    /// The rows of a bucket, if there are some.
+    /// Returns the rows of a bucket, if there are any.
     fn of(&self, bucket: usize) -> Option<&[u32]> {
         let at = self.runs.binary_search_by_key(&(bucket as u32), |run| run.partition).ok()?;
         let run = &self.runs[at];
@@ -169,7 +172,7 @@ impl HeldRows {
 }
 
 impl SortedBucket {
-    /// The next ones.
+    /// Returns the next rows.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let end = self.places.len().min(self.done + ROWS_AT_ONCE);
         if self.done == end {
@@ -198,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows as bucket, key and value.
+    /// A row as bucket, key and value.
     type Row = (u32, u128, u64);
 
     fn assigned(rows: &[Row], buckets: usize) -> AssignedRows {
@@ -240,7 +243,7 @@ mod tests {
                     let mut expected: Vec<(u128, u64)> = of_bucket.map(|row| (row.1 >> 64, row.2)).collect();
                     expected.sort_by_key(|row| row.0);
                     let mut found = values(&shuffle, bucket as usize).await;
-                    // Rows of one key may come in any order.
+                    // Rows with equal keys may come in any order.
                     let keys: Vec<u128> = expected.iter().map(|row| row.0).collect();
                     if keys.windows(2).all(|pair| pair[0] != pair[1]) {
                         assert_eq!(found, expected.iter().map(|row| row.1).collect::<Vec<_>>());
