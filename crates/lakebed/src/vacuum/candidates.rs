@@ -1,4 +1,4 @@
-//! Files that may go, on their way from the sources, and as the caller gets to see them.
+//! Candidates for deletion, from their sources to the report for the caller.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use object_store::path::Path;
 
 use crate::Result;
 
-/// The caller gets to see so many files at most.
+/// The most files in the report.
 const MOST_SHOWN: usize = 1_000_000;
 
-/// A file that may go.
+/// A file that may be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Below the table, as the store names it.
+    /// The path below the table, as the store names it.
     pub(super) path: String,
     pub(super) size_bytes: u64,
-    /// Unknown of what a commit removed, which is as old as that.
+    /// None for a file that a commit removed. It is at least as old as the commit.
     pub(super) modified_ms: Option<i64>,
 }
 
-/// A part of what a source says.
+/// A batch of candidates from a source.
 #[derive(Debug, Default)]
 pub(super) struct CandidateBatch {
     pub(super) files: Vec<Candidate>,
-    /// How many folders it is about.
+    /// The number of folders in this batch.
     pub(super) folders: u64,
-    /// Files and folders below the table that something else leads to: they stay, with all that is in them.
+    /// Files and folders below the table to which links point. They stay, with everything in them.
     pub(super) linked: Vec<String>,
-    /// An old folder with no file in it.
+    /// An old folder without files.
     pub(super) empty: Option<Path>,
 }
 
-/// Where candidates come from.
+/// The source of candidates.
 pub(super) type CandidateStream = BoxStream<'static, Result<CandidateBatch>>;
 
-/// The files that the caller gets to see.
+/// The files in the report for the caller.
 pub(super) struct ReportedFiles {
     rows: usize,
     paths: StringBuilder,

@@ -1,6 +1,8 @@
-//! What commits since the last vacuum removed, and their files of changed rows; and what a vacuum leaves behind for the next one to know.
+//! The lite vacuum: finds the files that commits since the last vacuum removed and their change
+//! data files, and stores the last vacuumed version.
 //!
-//! `_last_vacuum_info` in the log names the newest version that a vacuum was done with, as Delta Spark writes it.
+//! `_last_vacuum_info` in the log names the newest version up to which a vacuum is complete, in
+//! Delta Spark's format.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -20,28 +22,30 @@ use super::candidates::{Candidate, CandidateBatch, CandidateStream};
 use super::hidden_names::HiddenNames;
 use crate::{Error, ErrorKind, Result, Snapshot};
 
-/// In the log.
+/// The name of the file in the log.
 const INFO_NAME: &str = "_last_vacuum_info";
 
-/// What the last vacuum left behind.
+/// The information that the last vacuum stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LastVacuum {
-    /// The newest version of which all is done; none if that is not known.
+    /// The newest version up to which everything is vacuumed; None if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_commit_version_outside_of_retention_window: Option<u64>,
 }
 
-/// The commits that a vacuum has to look through.
+/// The commits that a vacuum has to examine.
 pub(super) struct DueCommits {
     store: Store,
     versions: RangeInclusive<u64>,
-    /// The first commit of which not all may go yet, since its writer's clock was ahead.
+    /// The first commit with a file that must not be deleted yet, because the clock of its writer
+    /// was ahead.
     held_back: Arc<Mutex<Option<u64>>>,
 }
 
 impl DueCommits {
-    /// Those that are older than the cutoff, since the last vacuum. None if there are none.
+    /// Finds the commits since the last vacuum that are older than the cutoff; None if there are
+    /// none.
     pub(super) async fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Option<Self>> {
         let store = snapshot.store();
         let listed = log::list_log(store, None).await?;
@@ -51,7 +55,7 @@ impl DueCommits {
         let there: HashSet<u64> = listed.iter().filter(|file| file.path.is_commit()).map(|file| file.path.version).collect();
         let newest = match newest {
             Some(newest) if newest >= first => newest,
-            // Whatever was older is there, or was done.
+            // The log still has the older commits, or they were vacuumed.
             _ if there.contains(&first) || first > snapshot.version() => return Ok(None),
             _ => return Err(lost(snapshot, first)),
         };
@@ -61,7 +65,7 @@ impl DueCommits {
         }
     }
 
-    /// What they removed, and their files of changed rows, each once.
+    /// Returns the files that the commits removed and their change data files, each once.
     pub(super) fn files(&self, hidden: HiddenNames, cutoff_ms: i64) -> CandidateStream {
         let commits: Vec<LogPath> = self.versions.clone().map(LogPath::commit).collect();
         let (store, held_back) = (self.store.clone(), Arc::clone(&self.held_back));
@@ -89,7 +93,7 @@ impl DueCommits {
             .boxed()
     }
 
-    /// The newest version of which all is done once these files are gone.
+    /// Returns the newest version that is completely vacuumed once these files are deleted.
     pub(super) fn done(&self) -> Option<u64> {
         match *self.held_back.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(version) => version.checked_sub(1),
@@ -136,7 +140,7 @@ impl CommitReader {
         Ok(removed)
     }
 
-    /// What lies elsewhere, or is hidden, is not the table's to delete.
+    /// Adds a file. Files outside of the table and hidden files are not deleted.
     fn push(&self, path: &FilePath, size: Option<i64>, removed: &mut RemovedFiles) {
         let path = self.store.name_below_root(path).filter(|path| !self.hidden.hides(path) && self.store.path_of(path).is_ok());
         let size_bytes = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
@@ -144,7 +148,8 @@ impl CommitReader {
     }
 }
 
-/// Leaves behind that all is done of what was removed up to this version. What is known to be done of later ones stays known.
+/// Stores that everything that was removed up to this version is vacuumed. A later version that is
+/// already stored is kept.
 pub(super) async fn write_last(snapshot: &Snapshot, version: u64) -> Result<()> {
     let store = snapshot.store();
     let known = read_last(store).await?.filter(|known| *known <= snapshot.version());
@@ -156,7 +161,7 @@ pub(super) async fn write_last(snapshot: &Snapshot, version: u64) -> Result<()> 
     store.put(&store.log_path(INFO_NAME)?, format!("{text}\n").into()).await
 }
 
-/// What cannot be read is as good as not there.
+/// Reads the stored version. Unreadable content counts as missing.
 async fn read_last(store: &Store) -> Result<Option<u64>> {
     match store.get(&store.log_path(INFO_NAME)?).await {
         Ok(bytes) => {

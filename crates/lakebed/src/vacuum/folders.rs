@@ -1,4 +1,5 @@
-//! Everything below a table's folder that is not hidden, folder by folder, many at a time.
+//! Walks through the folders below a table, many at a time, and lists everything that is not
+//! hidden.
 
 use std::sync::Arc;
 
@@ -12,15 +13,16 @@ use super::hidden_names::HiddenNames;
 use crate::runtime::stream::produce;
 use crate::{Error, Result};
 
-/// Folders, or pages of them, that are asked for at a time.
+/// The number of folders, or pages of them, that are listed at a time.
 const AT_ONCE: usize = 16;
 
-/// All files but hidden ones. What is empty since before `cutoff_ms` is told, too.
+/// Returns all files except hidden ones. It also returns folders that have been empty since before
+/// `cutoff_ms`.
 pub(super) fn walk(store: &Store, hidden: HiddenNames, cutoff_ms: i64) -> CandidateStream {
     let walk = FolderWalk { store: store.clone(), hidden: Arc::new(hidden), cutoff_ms };
     produce(AT_ONCE, |sender| async move {
         let mut running = FuturesUnordered::new();
-        // Taken from the end: what is deep comes first, so that the list stays short.
+        // Folders are taken from the end: the deepest come first, so that the list stays short.
         let mut waiting = vec![(walk.store.root().clone(), None)];
         loop {
             while running.len() < AT_ONCE

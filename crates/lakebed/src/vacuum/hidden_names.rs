@@ -1,24 +1,26 @@
-//! Which names below a table's folder are none of a vacuum's business.
+//! The names below a table's folder that a vacuum ignores.
 
 use lakebed_core::path::hive;
 
 use crate::Snapshot;
 
-/// Folders that begin like hidden ones, but hold files of the table: rows that changed, and indexes.
+/// Folders that begin like hidden ones, but contain files of the table: change data files and
+/// indexes.
 const OPEN: [&str; 2] = ["_change_data", "_delta_index"];
 
-/// Where other formats keep their metadata of the same table.
+/// The folder in which other formats store their metadata of the same table.
 const OTHERS_METADATA: &str = "metadata";
 
-/// Knows hidden names.
+/// Decides which names are hidden.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HiddenNames {
-    /// How the folders of partitions begin whose columns have hidden names.
+    /// The beginnings of partition folders whose columns have hidden names.
     partitions: Vec<String>,
 }
 
 impl HiddenNames {
-    /// By the partition columns of a version, under both of their names.
+    /// Creates the rules from the partition columns of a version, under both their logical and
+    /// their physical names.
     pub(super) fn of(snapshot: &Snapshot) -> Self {
         let columns = snapshot.partition_columns().iter().cloned().chain(snapshot.physical_partition_columns());
         Self::of_columns(columns)
@@ -29,7 +31,7 @@ impl HiddenNames {
         Self { partitions: columns.into_iter().map(prefix).filter(|prefix| prefix.starts_with(['_', '.'])).collect() }
     }
 
-    /// Whether a file is hidden, or in a folder that is; by its path below the table.
+    /// Returns whether a file is hidden or is in a hidden folder. `path` is below the table.
     pub(super) fn hides(&self, path: &str) -> bool {
         path.split('/').next() == Some(OTHERS_METADATA) || path.split('/').any(|name| self.hides_name(name))
     }

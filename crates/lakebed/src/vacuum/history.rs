@@ -1,4 +1,5 @@
-//! What the history tells of a vacuum, in Delta Spark's words: a commit before anything goes, and one afterwards.
+//! The commits of a vacuum in the history, in Delta Spark's format: one before files are deleted,
+//! and one afterwards.
 
 use super::options::VacuumOptions;
 use super::retention::Retention;
@@ -6,7 +7,7 @@ use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Result, Snapshot, Table};
 
-/// What is to go.
+/// Returns the operation that names the files to delete.
 pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Retention, (files, bytes): (u64, u64)) -> Operation {
     let of_table_ms = snapshot.properties().deleted_file_retention_ms;
     let mut operation = Operation::new("VACUUM START")
@@ -18,13 +19,13 @@ pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Ret
     operation.with_metrics([("numFilesToDelete", files), ("sizeOfDataToDelete", bytes)])
 }
 
-/// What went.
+/// Returns the operation that names the deleted files.
 pub(super) fn end(is_done: bool, files: u64, folders: u64) -> Operation {
     let operation = Operation::new("VACUUM END").with("status", if is_done { "COMPLETED" } else { "FAILED" });
     operation.with_metrics([("numDeletedFiles", files), ("numVacuumedDirectories", folders)])
 }
 
-/// Commits that, and nothing else, on top of whatever others commit meanwhile.
+/// Commits only this operation, and retries on top of other writers' commits.
 pub(super) async fn commit(table: &Table, options: &VacuumOptions, operation: &Operation) -> Result<Committed> {
     let settings = CommitSettings { user_metadata: options.user_metadata.clone(), ..CommitSettings::default() };
     let mut retry = Retry::new(table.env(), &settings, Retryable::all());

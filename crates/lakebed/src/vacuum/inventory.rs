@@ -1,4 +1,5 @@
-//! A list of objects that the caller has, instead of asking the store for one.
+//! Reads candidates from an inventory: a list of objects that the caller has, instead of a listing
+//! of the store.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -14,14 +15,14 @@ use super::candidates::{Candidate, CandidateBatch, CandidateStream};
 use super::hidden_names::HiddenNames;
 use crate::{Error, RecordBatchStream, Result};
 
-/// The objects of an inventory that lie below the table and are not hidden.
+/// Returns the objects of an inventory that are below the table and not hidden.
 pub(super) fn read(store: &Store, hidden: HiddenNames, objects: RecordBatchStream) -> Result<CandidateStream> {
     let columns = Columns::of(&objects.schema())?;
     let store = store.clone();
     Ok(objects.map(move |batch| columns.read(&batch?, &store, &hidden)).boxed())
 }
 
-/// Where the columns are.
+/// The indexes of the columns.
 struct Columns {
     path: usize,
     length: usize,
@@ -74,13 +75,14 @@ impl Columns {
     }
 }
 
-/// The name below the table of what an inventory names, which encodes nothing. None if it lies elsewhere.
+/// Returns the path below the table of an object in an inventory; None if the object is elsewhere.
+/// Paths in an inventory are not encoded.
 fn below(store: &Store, text: &str) -> Result<Option<String>> {
     let path = FilePath::parse(&text.replace('%', "%25")).map_err(|error| refused(error.message()))?;
     Ok(store.name_below_root(&path))
 }
 
-/// Milliseconds since the epoch, or what the numbers say.
+/// Returns timestamps as milliseconds since the epoch, and integers as they are.
 fn longs(array: &ArrayRef) -> Result<Int64Array> {
     let array = match array.data_type() {
         DataType::Timestamp(_, zone) => cast(array, &DataType::Timestamp(TimeUnit::Millisecond, zone.clone()))?,

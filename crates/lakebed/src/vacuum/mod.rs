@@ -1,9 +1,11 @@
-//! Vacuum: the end of files that no version within the retention needs.
+//! VACUUM: deletes files that no version within the retention period needs.
 //!
-//! What may not go is collected first (`retained`): every file, and every file of deletion vectors, of the newest version and of what left the
-//! table within the retention. Candidates come from one of three sources: a walk through the folders (`folders`), the commits since the last
-//! time (`commits`), or a list that the caller has (`inventory`). Nothing is a candidate that is hidden (`hidden_names`) or younger than the
-//! retention. Before anything goes the newest version is looked at again (`run`). Read [`Vacuum`] first.
+//! First, the files to keep are collected (`retained`): all data files and deletion vector files of
+//! the newest version and of the tombstones within the retention period. Candidates for deletion
+//! come from one of three sources: a walk through the folders (`folders`), the commits since the
+//! last vacuum (`commits`), or a list of the caller (`inventory`). Hidden files (`hidden_names`)
+//! and files within the retention period are not candidates. Before files are deleted, the newest
+//! version is read again (`run`). Begin with [`Vacuum`].
 
 mod candidates;
 mod commits;
@@ -22,10 +24,12 @@ use crate::{RecordBatchStream, Result, Table};
 pub use options::{VacuumMode, VacuumOptions};
 pub use outcome::{VacuumMetrics, VacuumOutcome};
 
-/// Files that are to go, since no version within the retention needs them. Nothing is read before [`run`](Vacuum::run).
+/// A vacuum of a table: deletes the files that no version within the retention period needs.
+/// Nothing is read before [`run`](Vacuum::run).
 ///
-/// Whatever a file is called and wherever it comes from: below the table's folder everything is the table's, but for names that begin with
-/// `_` or `.` and a folder `metadata`. Of those with `_` the folders of partitions, changes and indexes are no exception.
+/// Everything below the table's folder belongs to the table, whatever its name and origin. The
+/// exceptions are names that begin with `_` or `.`, and a folder `metadata`. Names with `_` of the
+/// folders of partitions, change data and indexes belong to the table all the same.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -54,31 +58,32 @@ pub struct Vacuum {
 }
 
 impl Table {
-    /// Deletes the files that no version within the retention needs.
+    /// Deletes the files that no version within the retention period needs.
     pub fn vacuum(&self) -> Vacuum {
         Vacuum { table: self.clone(), options: VacuumOptions::default(), inventory: None }
     }
 }
 
 impl Vacuum {
-    /// How to do it.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: VacuumOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Looks at these objects instead of the folders: with the columns `path` (below the table, or whole, neither encoded), `length`, `isDir`
-    /// and `modificationTime` (a timestamp, or milliseconds since the epoch). What is not below the table is passed over, what is missing
-    /// stays.
+    /// Uses these objects instead of listing folders. The columns are `path` (below the table, or
+    /// absolute, neither encoded), `length`, `isDir` and `modificationTime` (a timestamp, or
+    /// milliseconds since the epoch). Objects outside of the table are ignored. Files that the list
+    /// does not contain stay.
     #[must_use]
     pub fn inventory(mut self, objects: RecordBatchStream) -> Self {
         self.inventory = Some(objects);
         self
     }
 
-    /// Deletes the files. What is to go and cannot does not keep the others, and is an error in the end; a vacuum that ended early is just
-    /// begun anew.
+    /// Deletes the files. If a file cannot be deleted, the others are deleted all the same, and the
+    /// vacuum returns an error at the end. A vacuum that ended early can simply be run again.
     pub async fn run(self) -> Result<VacuumOutcome> {
         run::run(&self.table, self.options, self.inventory).await
     }

@@ -4,35 +4,41 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// How to vacuum.
+/// The options of a vacuum.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VacuumOptions {
-    /// Where candidates come from.
+    /// The source of candidates.
     pub mode: VacuumMode,
-    /// What left the table within this time stays, and so does what is younger; by default `delta.deletedFileRetentionDuration`, a week if the
-    /// table does not set it.
+    /// The retention period: files that left the table within it stay, and so do younger files. The
+    /// default is `delta.deletedFileRetentionDuration`, which is a week if the table does not set
+    /// it.
     #[serde(rename = "retention_hours", deserialize_with = "crate::option_value::hours")]
     pub retention: Option<Duration>,
-    /// Whether a retention shorter than that property is refused. Without it, readers of an older version and writers that have not committed
-    /// yet may lose their files: then nobody else may use the table meanwhile.
+    /// Whether a retention period shorter than that property is refused. Without this check,
+    /// readers of an older version and writers that have not committed yet may lose their files.
+    /// Then no other process may use the table meanwhile.
     pub enforce_retention: bool,
-    /// Whether nothing is deleted or written: the outcome tells what would go.
+    /// Whether nothing is deleted or written. The outcome then contains the files that would be
+    /// deleted.
     pub dry_run: bool,
-    /// Whether two commits without files tell of it in the history, one before and one after.
+    /// Whether two commits without files record the vacuum in the history, one before it and one
+    /// after it.
     pub log_commits: bool,
-    /// Words of the caller's own, kept in the history.
+    /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
 }
 
-/// Where a vacuum looks for files to delete.
+/// The source in which a vacuum looks for files to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VacuumMode {
-    /// In the folders of the table: finds also what no commit ever named, such as files of writers that died.
+    /// The folders of the table. This also finds files that no commit ever named, such as files of
+    /// writers that crashed.
     #[default]
     Full,
-    /// In the commits since the last vacuum: costs nothing of the size of the table's folders.
+    /// The commits since the last vacuum. The cost does not depend on the size of the table's
+    /// folders.
     Lite,
 }
 

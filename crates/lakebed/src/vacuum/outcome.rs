@@ -1,43 +1,46 @@
-//! What a vacuum returns.
+//! The outcome of a vacuum.
 
 use arrow_array::RecordBatch;
 use serde::Serialize;
 
 use crate::Snapshot;
 
-/// What came of a vacuum.
+/// The outcome of a vacuum.
 #[derive(Debug, Clone)]
 pub struct VacuumOutcome {
-    /// The newest version afterwards that is known.
+    /// The newest version that is known after the vacuum.
     pub version: u64,
-    /// What was done.
+    /// The metrics of the vacuum.
     pub metrics: VacuumMetrics,
-    /// What went, or in a dry run would go: `path` below the table as the store names it, `size_bytes`, and `modification_time`, which is null
-    /// where it was not asked for. Of more than a million files the first million.
+    /// The deleted files, or in a dry run the files that would be deleted. The columns are `path`
+    /// below the table as the store names it, `size_bytes`, and `modification_time`, which is null
+    /// if it was not read. Of more than a million files, these are the first million.
     pub files: RecordBatch,
-    /// The table as of that version; none if it could not be read since.
+    /// The snapshot of that version; None if it could not be read afterwards.
     pub snapshot: Option<Snapshot>,
 }
 
-/// What was done.
+/// The metrics of a vacuum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct VacuumMetrics {
-    /// Files that were looked at: in folders, in an inventory, or among what commits removed.
+    /// The number of files that were examined: in folders, in an inventory, or among those that
+    /// commits removed.
     pub listed_files: u64,
-    /// Folders that were looked into.
+    /// The number of folders that were listed.
     pub listed_folders: u64,
-    /// Files that no version needs, but that are younger than the retention.
+    /// The number of files that no version needs, but that are within the retention period.
     pub young_files: u64,
-    /// Files that were to go, and their sizes; a commit does not tell the sizes of deletion vectors' files.
+    /// The number of files to delete.
     pub found_files: u64,
-    /// See above.
+    /// The total size of the files to delete. Commits do not contain the sizes of deletion vector
+    /// files.
     pub found_bytes: u64,
-    /// Files that went, and their sizes.
+    /// The number of deleted files.
     pub deleted_files: u64,
-    /// See above.
+    /// The total size of the deleted files.
     pub deleted_bytes: u64,
-    /// Files that were not there any more.
+    /// The number of files that no longer existed.
     pub missing_files: u64,
-    /// Folders of this machine that went: old ones with nothing in them.
+    /// The number of deleted local folders. These were old and empty.
     pub deleted_folders: u64,
 }

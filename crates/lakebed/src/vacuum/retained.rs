@@ -1,8 +1,10 @@
-//! What may not go: the files, and the files of deletion vectors, of a version and of what left the table within the retention.
+//! The files that a vacuum keeps: the data files and deletion vector files of a version and of the
+//! tombstones within the retention period.
 //!
-//! A file is known by a hash of its path below the table, 16 bytes for each. Where an absolute path leads nobody can tell for sure, since
-//! one store has many names: mounts, links, other endpoints. So it keeps every file of the name with which it ends, wherever that is below
-//! the table; names of files are made up to be unique, so that keeps no other one.
+//! A file is stored as a hash of its path below the table, 16 bytes for each. The location of an
+//! absolute path cannot be compared for sure, because one store has many names: mounts, links and
+//! other endpoints. So an absolute path keeps every file below the table with the same file name.
+//! File names are generated to be unique, so this keeps no other file.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -24,22 +26,22 @@ use crate::scan::plan::{Plan, PlanOptions};
 use crate::snapshot::runs_at_once;
 use crate::{Error, ErrorKind, Result, Snapshot};
 
-/// What tells of a tombstone which files it keeps.
+/// The columns of a tombstone that determine which files it keeps.
 const TOMBSTONES: columns::Columns = &[&["remove", "path"], &["remove", "deletionTimestamp"], &["remove", "deletionVector"]];
 
-/// Files that may not go.
+/// The files that a vacuum keeps.
 pub(super) struct RetainedFiles {
     retention: Retention,
-    /// The id of the table, and its version, that all this is known of.
+    /// The id and the version of the table from which the files were collected.
     table_id: String,
     version: u64,
     paths: HashSet<FileKey>,
-    /// With which absolute paths end.
+    /// The file names of absolute paths.
     names: HashSet<FileKey>,
 }
 
 impl RetainedFiles {
-    /// What a version and the retention keep.
+    /// Collects the files that a version and the retention period keep.
     pub(super) async fn read(snapshot: &Snapshot, retention: Retention) -> Result<Self> {
         let (table_id, version) = (snapshot.metadata().id.clone(), snapshot.version());
         let mut kept = Self { retention, table_id, version, paths: HashSet::new(), names: HashSet::new() };
@@ -47,14 +49,14 @@ impl RetainedFiles {
         Ok(kept)
     }
 
-    /// Whether a file may not go, by its path below the table.
+    /// Returns whether a file is kept. `path` is below the table.
     pub(super) fn holds(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         self.paths.contains(&FileKey::new(path, None))
             || (!self.names.is_empty() && self.names.contains(&FileKey::new(name, None)))
     }
 
-    /// Keeps also what commits came to name since, up to this version.
+    /// Adds the files that commits since then name, up to this version.
     pub(super) async fn catch_up(&mut self, snapshot: &Snapshot) -> Result<()> {
         if snapshot.version() == self.version && snapshot.metadata().id == self.table_id {
             return Ok(());
@@ -65,7 +67,7 @@ impl RetainedFiles {
         match taken {
             Ok(()) if is_same => {}
             Err(error) if !error.is_not_found() => return Err(error),
-            // The commits are gone, or it is another table now.
+            // The commits are missing, or the table was replaced by another one.
             _ => self.take_version(snapshot).await?,
         }
         (self.table_id, self.version) = (snapshot.metadata().id.clone(), snapshot.version());
@@ -92,7 +94,7 @@ impl RetainedFiles {
         Ok(())
     }
 
-    /// What left the table within the retention, as far as the version remembers it.
+    /// Adds the tombstones within the retention period that the version still has.
     async fn take_tombstones(&mut self, snapshot: &Snapshot) -> Result<()> {
         let layers = snapshot.layers().await?;
         let store = snapshot.store();
@@ -115,7 +117,8 @@ impl RetainedFiles {
         Ok(())
     }
 
-    /// What left the table within a retention that is longer than the table remembers: only the commits since know it.
+    /// Adds the files that left the table within a retention period that is longer than the
+    /// table's. Only the commits since then contain them.
     async fn take_forgotten(&mut self, snapshot: &Snapshot) -> Result<()> {
         let listed = log::list_log(snapshot.store(), None).await?;
         let before = snapshot.newest_until(&listed, self.retention.cutoff_ms.saturating_sub(1)).await?;
@@ -171,18 +174,18 @@ impl RetainedFiles {
     }
 }
 
-/// Which actions of a commit keep their files.
+/// The actions of a commit that keep their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RetainingActions {
-    /// Removals within the retention.
+    /// Removals within the retention period.
     Tombstones,
-    /// Removals, whenever they say that they were.
+    /// All removals, whatever their deletion timestamp.
     RemovedFiles,
     /// Additions and removals.
     All,
 }
 
-/// How a file is known that is kept.
+/// The key of a kept file.
 enum RetainedKey {
     Path(FileKey),
     Name(FileKey),
@@ -218,7 +221,7 @@ fn named_in(part: CommitLines<'_>, which: RetainingActions, cutoff_ms: i64) -> R
     Ok(named)
 }
 
-/// The file that an action names, and that of its deletion vector.
+/// Adds the file that an action names, and the file of its deletion vector.
 fn name(path: &str, vector: Option<&DeletionVectorDescriptor>, named: &mut Vec<RetainedKey>) -> Result<()> {
     named.push(key(&FilePath::parse(path)?));
     if let Some(vector) = vector

@@ -1,4 +1,4 @@
-//! How long what left a table stays: what is asked for against what the table says.
+//! The retention period of a vacuum: from the options, checked against the table's property.
 
 use std::time::Duration;
 
@@ -7,16 +7,17 @@ use crate::{Error, Result, Snapshot};
 
 const HOUR_MS: f64 = 3_600_000.0;
 
-/// How long, in milliseconds, and from when on things are too young to go.
+/// The retention period in milliseconds, and the time from which files are kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retention {
     pub(super) retention_ms: i64,
-    /// What happened at this moment or later counts as within the retention.
+    /// Events at this moment or later are within the retention period.
     pub(super) cutoff_ms: i64,
 }
 
 impl Retention {
-    /// As asked for, else as the table says. A shorter one than that is refused.
+    /// Returns the period of the options, else the period of the table. A shorter period than the
+    /// table's is refused.
     pub(super) fn of(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Self> {
         let retention_ms = options.retention.map_or(snapshot.properties().deleted_file_retention_ms, millis);
         let cutoff_ms = snapshot.env().now_ms().saturating_sub(retention_ms);
@@ -25,7 +26,7 @@ impl Retention {
         Ok(retention)
     }
 
-    /// Refuses to be shorter than a version asks for.
+    /// Refuses a period that is shorter than the property of a version.
     pub(super) fn check(&self, snapshot: &Snapshot, options: &VacuumOptions) -> Result<()> {
         let of_table_ms = snapshot.properties().deleted_file_retention_ms;
         if !options.enforce_retention || self.retention_ms >= of_table_ms {
@@ -42,7 +43,7 @@ impl Retention {
         )))
     }
 
-    /// Whether the state of a version may have forgotten what left the table within the retention.
+    /// Returns whether the period is longer than the time for which a version keeps tombstones.
     pub(super) fn exceeds_memory_of(&self, snapshot: &Snapshot) -> bool {
         self.retention_ms > snapshot.properties().deleted_file_retention_ms
     }

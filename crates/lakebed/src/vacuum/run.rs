@@ -1,4 +1,4 @@
-//! A vacuum from beginning to end. Read [`run`].
+//! Runs a vacuum. Begin with [`run`].
 
 use std::collections::HashSet;
 
@@ -19,19 +19,19 @@ use super::{folders, history, inventory};
 use crate::transaction::Operation;
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
-/// So many candidates are in memory at a time; what is beyond is done afterwards.
+/// The most candidates in memory at a time. Further candidates are processed in later rounds.
 const ROUND: usize = 1_000_000;
 
-/// After so many files the newest version is looked at again.
+/// The number of files after which the newest version is read again.
 const BETWEEN_CHECKS: usize = 50_000;
 
-/// Files that are deleted with one request, where the store can do that.
+/// The number of files that are deleted with one request, if the store supports it.
 const TOGETHER: usize = 1_000;
 
-/// Such requests at a time.
+/// The number of such requests at a time.
 const AT_ONCE: usize = 8;
 
-/// Finds what may go, and deletes it.
+/// Finds the files that may be deleted, and deletes them.
 pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<RecordBatchStream>) -> Result<VacuumOutcome> {
     let snapshot = table.snapshot().await?.by_log().await?;
     check_write(snapshot.protocol(), snapshot.url())?;
@@ -58,7 +58,7 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
         work.remove_folders().await?;
         let done = match work.options.mode {
             VacuumMode::Lite => due.as_ref().and_then(DueCommits::done),
-            // Nobody knows whether an inventory shows all there is.
+            // An inventory may be incomplete, so no version is completely vacuumed.
             VacuumMode::Full if has_inventory => None,
             VacuumMode::Full => work.newest_old_version().await,
         };
@@ -76,12 +76,12 @@ struct VacuumRun<'a> {
     snapshot: Snapshot,
     metrics: VacuumMetrics,
     shown: ReportedFiles,
-    /// What links lead to.
+    /// The files and folders to which links point.
     linked: HashSet<String>,
     empty: Vec<Path>,
 }
 
-/// What became of some files.
+/// The results of deleting some files.
 #[derive(Default)]
 struct DeletionTally {
     deleted: u64,
@@ -95,9 +95,9 @@ impl<'a> VacuumRun<'a> {
         Self { table, options, retention, kept, snapshot, metrics, shown, linked: HashSet::new(), empty: Vec::new() }
     }
 
-    /// Looks at all that a source has, and deletes what may go, round by round.
+    /// Reads all candidates of a source, and deletes the files that may be deleted, round by round.
     async fn clear(&mut self, source: &mut CandidateStream) -> Result<()> {
-        // What links lead to may come to light at the very end.
+        // The targets of links may be found as late as at the end of the walk.
         let most = if self.store().local_path(self.store().root()).is_some() { usize::MAX } else { ROUND };
         let mut round = Vec::new();
         while let Some(part) = source.try_next().await? {
@@ -109,7 +109,7 @@ impl<'a> VacuumRun<'a> {
         self.delete_round(round).await
     }
 
-    /// The candidates among what a source says.
+    /// Selects the candidates of a batch.
     fn take(&mut self, part: CandidateBatch, round: &mut Vec<Candidate>) {
         self.metrics.listed_files += part.files.len() as u64;
         self.metrics.listed_folders += part.folders;
@@ -128,7 +128,8 @@ impl<'a> VacuumRun<'a> {
         }
     }
 
-    /// Deletes these files, unless they turn out to be needed; the history tells of it.
+    /// Deletes these files, unless they turn out to be needed, and records the deletion in the
+    /// history.
     async fn delete_round(&mut self, mut round: Vec<Candidate>) -> Result<()> {
         if round.is_empty() {
             return Ok(());
@@ -172,7 +173,8 @@ impl<'a> VacuumRun<'a> {
             while let Some(deleted) = fates.next().await {
                 self.count(deleted?, tally);
             }
-            // Who may delete nothing need not be told so a million times.
+            // If deletions failed and none succeeded, the rest is left alone. A missing permission
+            // would otherwise cause up to a million failing deletions.
             if tally.failed > before.1 && tally.deleted == before.0 {
                 return Ok(());
             }
@@ -196,7 +198,7 @@ impl<'a> VacuumRun<'a> {
         tally.error = tally.error.take().or(deleted.error);
     }
 
-    /// An error if any file could not be deleted.
+    /// Returns an error if any file could not be deleted.
     fn done(&self, tally: &mut DeletionTally) -> Result<()> {
         let Some(error) = tally.error.take() else { return Ok(()) };
         let message = format!(
@@ -219,7 +221,8 @@ impl<'a> VacuumRun<'a> {
         !self.linked.is_empty() && (self.linked.contains("") || ends.into_iter().any(|end| self.linked.contains(&path[..end])))
     }
 
-    /// Others may have committed since: what they brought back stays, and what they decided about the table counts.
+    /// Reads the newest version. Other writers may have committed since: files that they restored
+    /// stay, and their changes of the table's properties apply.
     async fn check_newest_version(&mut self) -> Result<()> {
         let newest = self.table.snapshot().await?.by_log().await?;
         check_write(newest.protocol(), newest.url())?;
@@ -237,7 +240,8 @@ impl<'a> VacuumRun<'a> {
         Ok(())
     }
 
-    /// The deepest first, so that what holds nothing but them goes, too.
+    /// Deletes empty folders, the deepest first, so that a folder that contains only them is
+    /// deleted too.
     async fn remove_folders(&mut self) -> Result<()> {
         let mut folders = std::mem::take(&mut self.empty);
         let linked = |folder: &Path| self.store().below_root(folder).is_some_and(|path| self.is_linked(path));
@@ -247,13 +251,14 @@ impl<'a> VacuumRun<'a> {
         Ok(())
     }
 
-    /// The newest version that is older than the retention, if that can be found out.
+    /// Returns the newest version that is older than the retention period, if it can be determined.
     async fn newest_old_version(&self) -> Option<u64> {
         let listed = log::list_log(self.store(), None).await.ok()?;
         self.snapshot.newest_until(&listed, self.retention.cutoff_ms.saturating_sub(1)).await.ok()?
     }
 
-    /// What the next lite vacuum has to know. Without it that looks at more than it must.
+    /// Stores the information for the next lite vacuum. Without it, that vacuum examines more
+    /// commits than necessary.
     async fn leave_behind(&self, done: Option<u64>) {
         let Some(version) = done else { return };
         if let Err(error) = commits::write_last(&self.snapshot, version).await {
@@ -276,7 +281,7 @@ impl<'a> VacuumRun<'a> {
     }
 }
 
-/// Files that were to be deleted together, and what became of them.
+/// Files that were deleted together, with the result for each.
 struct DeletedChunk {
     files: Vec<(Candidate, Fate)>,
     error: Option<Error>,
@@ -291,7 +296,7 @@ fn in_chunks(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     chunks
 }
 
-/// Deletes some files, with the checksums that Hadoop may have left beside them.
+/// Deletes some files, with the checksum files that Hadoop may have left beside them.
 async fn delete(store: Store, files: Vec<Candidate>) -> Result<DeletedChunk> {
     let mut paths = files.iter().map(|file| store.path_of(&file.path)).collect::<Result<Vec<Path>>>()?;
     if store.local_path(store.root()).is_some() {
