@@ -1,4 +1,4 @@
-//! A checkpoint in one file, named by its version.
+//! Writes a classic checkpoint: one file that is named by its version.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: Chec
     };
     let size_bytes = file.finish().await?;
     let found = count_rows(store, &path).await;
-    // Meanwhile another writer may have put its own checkpoint of this version there. Of tombstones that may have fewer.
+    // Another writer may have replaced the file with its own checkpoint of this version. That
+    // checkpoint may have fewer tombstones.
     let is_ours = store.head(&path).await.is_ok_and(|found| found.size == size_bytes);
     let has_our_files = found.as_ref().is_ok_and(|found| found.get("add") == summary.counts.get("add"));
     if is_ours || !has_our_files {

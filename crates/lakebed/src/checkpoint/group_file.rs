@@ -1,4 +1,4 @@
-//! A file of a checkpoint that holds one group of rows.
+//! Writes a checkpoint file with one group of rows.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::state::CheckpointGroup;
 use super::written::WrittenCounts;
 use crate::Result;
 
-/// Writes a file of one group, reads it again, and tells its size and what is in it.
+/// Writes a file with one group and reads it again; returns its size and the counts of its rows.
 pub(super) async fn write_group(
     store: &Store,
     (path, existing): (&Path, Existing),

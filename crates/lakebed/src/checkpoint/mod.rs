@@ -1,7 +1,8 @@
-//! Writing checkpoints: the state of a version in a form that is read without its history.
+//! Writes checkpoints: the state of a version in a form that can be read without its history.
 //!
-//! Nothing of the size of the table is held in memory: `state` streams the rows in groups, which are encoded side by side and written as
-//! they come, into one file or, of a V2 checkpoint, into sidecars. What was written is read again before anybody is told of it.
+//! The memory does not depend on the size of the table. `state` streams the rows in groups. The
+//! groups are encoded in parallel and written in order, into one file or, for a V2 checkpoint, into
+//! sidecars. The written files are read again before the checkpoint is announced.
 
 mod classic;
 mod group_file;
@@ -26,34 +27,36 @@ use state::CheckpointState;
 pub(crate) use v2::write_compatible_top;
 use written::WrittenCheckpoint;
 
-/// The protocol's name of the feature without which no V2 checkpoint may be written.
+/// The protocol's name of the feature that V2 checkpoints require.
 const V2_FEATURE: &str = "v2Checkpoint";
 
-/// A checkpoint that was written.
+/// The result of writing a checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointOutcome {
-    /// Of which version.
+    /// The version of the checkpoint.
     pub version: u64,
-    /// The name of its file, or of the one that leads to the others, in the log.
+    /// The name in the log of the checkpoint file, or of the file that names the other files.
     pub name: String,
-    /// All its files together.
+    /// The total size of all its files.
     pub size_bytes: u64,
-    /// How many actions it holds.
+    /// The number of actions in the checkpoint.
     pub num_actions: u64,
-    /// How many files the table has.
+    /// The number of files in the table.
     pub num_files: u64,
-    /// How many files it remembers that the table no longer has.
+    /// The number of tombstones.
     pub num_tombstones: u64,
-    /// Whether `_last_checkpoint` names it now; not if it names a later one.
+    /// Whether `_last_checkpoint` now names this checkpoint. False if it names a later one.
     pub is_last: bool,
-    /// The checksum of the version, which the checkpoint made known; none if it cannot be known.
+    /// The checksum of the version, computed from the checkpoint; None if it cannot be computed.
     pub checksum: Option<VersionChecksum>,
 }
 
 impl Snapshot {
-    /// Writes a checkpoint of this version, of the kind that the table's properties ask for, and names it in `_last_checkpoint`.
+    /// Writes a checkpoint of this version, of the kind that the table's properties set, and names
+    /// it in `_last_checkpoint`.
     ///
-    /// Two writers may do so at once: both write the same state, and a file is seen whole or not at all.
+    /// Two writers may do this at once. Both write the same state, and a file becomes visible as a
+    /// whole or not at all.
     ///
     /// ```no_run
     /// # #[tokio::main(flavor = "current_thread")]
@@ -68,7 +71,8 @@ impl Snapshot {
         let mut log = self.readable_log().await?;
         loop {
             match log.snapshot().write_checkpoint().await {
-                // What the log has besides its commits is disposable; so the state is put together anew without what turned out to be broken.
+                // All log files except the commits can be replaced. So the state is built again
+                // without the file that was broken.
                 Err(error) => log.mend(error).await?,
                 outcome => return outcome,
             }
@@ -113,7 +117,7 @@ impl Snapshot {
                 _ => Vec::new(),
             })
             .collect();
-        // A property that makes no sense is no fault of the old checkpoint's.
+        // An invalid property is not an error of the old checkpoint.
         let not_corrupt = |error: Error| Error::invalid_input(format!("{}: no checkpoint can be written: {error}", self.url()));
         CheckpointRows::new(table, &clustering).map_err(not_corrupt)
     }
@@ -133,7 +137,7 @@ impl Snapshot {
         }
     }
 
-    /// The checksum of this version, all of whose state is known now.
+    /// Returns the checksum of this version, whose state is now completely known.
     async fn known_checksum(&self, tally: Tally, others: &[Action]) -> Option<VersionChecksum> {
         let info = commit_info(self.store(), &LogPath::commit(self.version())).await.ok().flatten();
         let (mut transactions, mut domains) = (Vec::new(), Vec::new());

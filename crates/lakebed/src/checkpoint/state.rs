@@ -22,26 +22,27 @@ use crate::runtime::stream::produce;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 
-/// What a group holds before it is encoded, about. A few of them are in memory at a time, and what becomes of them.
+/// The approximate bytes of a group before it is encoded. A few groups and their encoded forms are
+/// in memory at a time.
 const GROUP_BYTES: usize = 24 << 20;
 
-/// However small the rows are.
+/// The most rows of a group, even if the rows are small.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// Groups that are encoded at a time.
+/// Returns the number of groups that are encoded at a time.
 pub(super) fn groups_at_once() -> usize {
     available_parallelism().map_or(1, usize::from).min(4)
 }
 
-/// What a checkpoint is made of.
+/// The content of a checkpoint.
 pub(super) struct CheckpointState {
     snapshot: Snapshot,
     others: Vec<Action>,
-    /// The checkpoint below the commits.
+    /// The old checkpoint, on which the commits build.
     old: Option<Content>,
 }
 
-/// Rows that become one row group, or one sidecar.
+/// Rows that become one row group or one sidecar.
 #[derive(Default)]
 pub(super) struct CheckpointGroup {
     pieces: Vec<GroupRows>,
@@ -56,7 +57,7 @@ enum GroupRows {
 }
 
 impl CheckpointState {
-    /// Reads everything but files.
+    /// Reads all actions except those of files.
     pub(super) async fn read(snapshot: &Snapshot) -> Result<Self> {
         let layers = snapshot.layers().await?;
         let (mut transactions, mut domains) = (layers.transactions(), layers.domains());
@@ -78,12 +79,12 @@ impl CheckpointState {
         Ok(Self { snapshot: snapshot.clone(), others, old })
     }
 
-    /// Everything but files.
+    /// Returns all actions except those of files.
     pub(super) fn others(&self) -> &[Action] {
         &self.others
     }
 
-    /// Files and tombstones, behind the rows of `first`.
+    /// Returns the files and tombstones, after the rows of `first`.
     pub(super) fn groups(self, first: Vec<ActionRows>) -> BoxStream<'static, Result<CheckpointGroup>> {
         produce(1, |sender| async move {
             let mut group = CheckpointGroup::default();
@@ -104,7 +105,8 @@ impl CheckpointState {
         Ok(())
     }
 
-    /// Those of the commits above the old checkpoint, then its own.
+    /// Sends the tombstones of the commits above the old checkpoint, then those of the old
+    /// checkpoint.
     async fn send_tombstones(&self, sink: &mut GroupSender<'_>) -> Result<()> {
         let snapshot = &self.snapshot;
         let expired_ms = snapshot.env().now_ms().saturating_sub(snapshot.properties().deleted_file_retention_ms);
@@ -139,7 +141,7 @@ async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, si
     Ok(())
 }
 
-/// Where pieces become groups.
+/// Collects pieces into groups and sends them.
 struct GroupSender<'a> {
     sender: &'a Sender<Result<CheckpointGroup>>,
     group: CheckpointGroup,
@@ -168,7 +170,7 @@ impl GroupSender<'_> {
 }
 
 impl CheckpointGroup {
-    /// Of these rows alone.
+    /// Creates a group of these rows alone.
     pub(super) fn of(rows: Vec<ActionRows>) -> Self {
         let mut group = Self::default();
         rows.into_iter().for_each(|rows| group.push(GroupRows::Others(rows)));
@@ -186,7 +188,7 @@ impl CheckpointGroup {
         self.bytes += bytes;
     }
 
-    /// The row group, encoded on a thread made for computing, and what is in it.
+    /// Encodes the group on a thread for blocking work; returns the row group and its counts.
     pub(super) async fn encode(self, rows: Arc<CheckpointRows>, encoder: Encoder) -> Result<(RowGroup, WrittenCounts)> {
         let work = tokio::task::spawn_blocking(move || self.encode_here(&rows, encoder));
         work.await.map_err(|error| Error::internal("encoding a checkpoint").with_source(error))?

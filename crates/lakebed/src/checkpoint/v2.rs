@@ -1,6 +1,8 @@
-//! V2 checkpoints: file actions in sidecars, everything else in a file of its own that names them. PROTOCOL "V2 Spec".
+//! Writes V2 checkpoints: file actions in sidecars, and all other actions in a top file that names
+//! the sidecars. PROTOCOL "V2 Spec".
 //!
-//! That file is JSON lines, as Delta Spark writes it by default: one request opens it, and every reader of V2 checkpoints knows it.
+//! The top file is JSON lines, as Delta Spark writes it by default. It is read with one request,
+//! and every reader of V2 checkpoints supports it.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -21,7 +23,8 @@ use super::state::{CheckpointGroup, CheckpointState, groups_at_once};
 use super::written::{WrittenCheckpoint, WrittenCounts, unread};
 use crate::{Error, Result, Snapshot};
 
-/// Longer lists are left out of `_last_checkpoint`, which is read whenever the table is opened.
+/// The most entries of a list in `_last_checkpoint`. Longer lists are left out, because this file
+/// is read whenever the table is opened.
 const MAX_HINTED: usize = 30;
 
 pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: CheckpointState) -> Result<WrittenCheckpoint> {
@@ -47,7 +50,7 @@ pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: Chec
     Ok(WrittenCheckpoint { name, size_bytes, summary, hint: Hint { v2_checkpoint: Some(v2), ..Hint::default() } })
 }
 
-/// Each group becomes a sidecar.
+/// Writes each group as a sidecar.
 async fn write_sidecars(
     snapshot: &Snapshot,
     rows: Arc<CheckpointRows>,
@@ -82,7 +85,7 @@ async fn write_sidecar(
     Ok((Sidecar { path: name, size_in_bytes, modification_time: snapshot.env().now_ms(), tags: None }, summary))
 }
 
-/// The notes that Delta Spark leaves too.
+/// Returns the `checkpointMetadata` action with the same tags as Delta Spark.
 fn checkpoint_metadata(version: u64, in_sidecars: i64, summary: &WrittenCounts) -> Result<CheckpointMetadata> {
     let version = i64::try_from(version).map_err(|_| Error::internal("a version that no other implementation knows"))?;
     let count = |name: &str, value: String| (name.to_owned(), Some(value));
@@ -118,7 +121,7 @@ fn top_files(version: u64, name: &str, size: u64) -> Result<CheckpointFiles> {
     Ok(CheckpointFiles { version, kind, files: vec![ListedLogFile { path, size, modified_ms: 0, e_tag: None }] })
 }
 
-/// The column of such an action.
+/// Returns the name of the action's column.
 fn kind(action: &Action) -> &'static str {
     match action {
         Action::Protocol(_) => "protocol",
@@ -134,10 +137,12 @@ fn kind(action: &Action) -> &'static str {
     }
 }
 
-/// Writes the top of a V2 checkpoint once more, under a classic name, and tells that name; nothing if it has such a name already.
+/// Writes the top of a V2 checkpoint again under a classic name and returns that name; None if it
+/// already has a classic name.
 ///
-/// Clients that know no V2 checkpoints then find the protocol that tells them so, instead of no table at all: see PROTOCOL "V2 Checkpoint
-/// Table Feature". It costs nothing of the size of the table.
+/// Clients without support for V2 checkpoints then find a protocol that names the missing feature,
+/// instead of no table at all: see PROTOCOL "V2 Checkpoint Table Feature". The cost does not depend
+/// on the size of the table.
 pub(crate) async fn write_compatible_top(snapshot: &Snapshot, files: &CheckpointFiles) -> Result<Option<String>> {
     if !matches!(files.kind, CheckpointKind::Uuid { .. }) {
         return Ok(None);

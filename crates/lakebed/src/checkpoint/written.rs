@@ -1,4 +1,4 @@
-//! The files of a checkpoint that were written, and what was counted in them.
+//! The written files of a checkpoint and the counts of their rows.
 
 use lakebed_core::log::checksum::Tally;
 use lakebed_core::log::hint::Hint;
@@ -6,17 +6,17 @@ use lakebed_io::checkpoint::RowCounts;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Files of a checkpoint, written and read again.
+/// The files of a checkpoint, written and read again.
 pub(super) struct WrittenCheckpoint {
-    /// Of the file that is, or leads to, the whole.
+    /// The name of the file that is the checkpoint or names its other files.
     pub(super) name: String,
     pub(super) size_bytes: u64,
     pub(super) summary: WrittenCounts,
-    /// What `_last_checkpoint` says of it besides sums.
+    /// The content of `_last_checkpoint`, except the sums.
     pub(super) hint: Hint,
 }
 
-/// What was written.
+/// The counts of written rows.
 #[derive(Default)]
 pub(super) struct WrittenCounts {
     pub(super) counts: RowCounts,
@@ -31,7 +31,7 @@ impl WrittenCounts {
         }
     }
 
-    /// Refuses what was read of a file that should hold this.
+    /// Checks the rows that were read from a file against the rows that were written.
     pub(super) fn check(&self, found: Result<RowCounts>, file: &str) -> Result<()> {
         let found = found.map_err(|error| unread(error, file))?;
         if found != self.counts {
@@ -42,8 +42,9 @@ impl WrittenCounts {
     }
 }
 
-/// The error of who reads again what was just written. It says nothing about the rest of the log: what a store does not find that has
-/// taken it may be there later, and what is broken was written so.
+/// Returns the error for a file that was just written and cannot be read. The error says nothing
+/// about the rest of the log. If the store does not find the file, it may find it later. If the
+/// file is broken, it was written broken.
 pub(super) fn unread(error: Error, file: &str) -> Error {
     let message = format!("{file} was written but cannot be read");
     let kind = match error.kind() {
