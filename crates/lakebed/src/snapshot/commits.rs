@@ -1,4 +1,5 @@
-//! The commits above the checkpoint: what they say of the table, folded into layers. Large ones are never in memory as a whole.
+//! Reads the commits above the checkpoint and folds their actions into layers. A large commit is
+//! never in memory as a whole.
 
 use std::pin::pin;
 use std::thread::available_parallelism;
@@ -14,28 +15,30 @@ use lakebed_io::store::Store;
 
 use super::Snapshot;
 
-/// So many bytes of commits that opening read are kept for [`Snapshot::layers`], which keeps the files of as many.
+/// The most bytes of commits that are kept from opening for [`Snapshot::layers`]. The layers keep
+/// the files of as many bytes of commits.
 pub(super) const KEPT_BYTES: usize = 32 << 20;
 
-/// Commits are folded in runs of about this size.
+/// The approximate bytes of commits that are folded in one run.
 const RUN_BYTES: usize = 1 << 20;
 
-/// What commits say that opening has to know.
+/// The actions of commits that are needed to open a version.
 pub(super) struct ReadCommits {
-    /// The newest, if they set one.
+    /// The newest protocol, if a commit sets one.
     pub protocol: Option<Protocol>,
-    /// The newest, if they set one.
+    /// The newest metadata, if a commit sets it.
     pub metadata: Option<Metadata>,
-    /// All of them, newest commit first, if they are few bytes.
+    /// All commits, newest first, if they are small enough to keep.
     pub parts: Option<Vec<CommitPart>>,
 }
 
 impl ReadCommits {
-    /// What commits say that are in memory, newest commit first.
+    /// Reads commits that are in memory, newest first.
     pub(super) fn of_parts(parts: Vec<CommitPart>) -> Result<Self> {
         let mut read = Self { protocol: None, metadata: None, parts: None };
         for part in &parts {
-            // Of one commit's parts the later ones would be the newer, but no commit sets either twice.
+            // The later parts of one commit would be the newer ones, but no commit sets either
+            // action twice.
             each_other(part.part(), |action| {
                 match action {
                     Action::Protocol(found) => drop(read.protocol.get_or_insert(found)),
@@ -49,11 +52,12 @@ impl ReadCommits {
         Ok(read)
     }
 
-    /// Reads commits that come newest first, until the newest protocol and metadata are known and there is nothing to keep.
+    /// Reads commits, newest first, until the newest protocol and metadata are known and the
+    /// commits are too large to keep.
     pub(super) async fn read(store: &Store, paths: &[LogPath]) -> Result<Self> {
         let mut read = Self { protocol: None, metadata: None, parts: Some(Vec::new()) };
         let mut bytes = 0;
-        // Of the commit that is being read.
+        // The protocol and metadata of the commit that is being read.
         let (mut protocol, mut metadata) = (None, None);
         let mut parts = pin!(log::read_commits(store, paths));
         while let Some(part) = parts.try_next().await? {
@@ -86,7 +90,7 @@ impl ReadCommits {
     }
 }
 
-/// The `commitInfo` of a commit, of which no more is read than that takes.
+/// Returns the `commitInfo` of a commit, and reads no more of the commit than necessary.
 pub(crate) async fn commit_info(store: &Store, path: &LogPath) -> Result<Option<CommitInfo>> {
     let mut parts = pin!(log::read_commits(store, std::slice::from_ref(path)));
     while let Some(part) = parts.try_next().await? {
@@ -104,10 +108,11 @@ pub(crate) async fn commit_info(store: &Store, path: &LogPath) -> Result<Option<
     Ok(None)
 }
 
-/// Folds commits that come newest first: those that were read already, or else those of the paths. Of the first `kept_bytes` of them the
-/// files are kept, of the others only where they stand.
+/// Folds commits, newest first: the commits that were already read, or else those of the paths. For
+/// the first `kept_bytes`, the files are kept. For the other commits, only their positions in the
+/// log are kept.
 pub(super) async fn fold(store: &Store, read: Option<Vec<CommitPart>>, paths: &[LogPath], kept_bytes: usize) -> Result<Layer> {
-    // From a web server a part may cost as much as the whole.
+    // From a web server, a part of a file may cost as much as the whole file.
     let kept_bytes = if store.is_web() { usize::MAX } else { kept_bytes };
     match read {
         Some(parts) => fold_parts(stream::iter(parts.into_iter().map(Ok)), kept_bytes).await,
@@ -124,7 +129,7 @@ async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>> + Send, kept_b
     let mut folded = pin!(folded.try_buffered(runs_at_once()));
     let (mut layer, mut commit) = (Layer::default(), Layer::default());
     while let Some((ends_commit, run)) = folded.try_next().await? {
-        // Of a commit that is several runs, the older lines come first.
+        // The runs of one commit come in the order of its lines, so the older lines come first.
         commit = run.above(commit)?;
         if ends_commit {
             layer = layer.above(std::mem::take(&mut commit))?;
@@ -133,15 +138,15 @@ async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>> + Send, kept_b
     Ok(layer)
 }
 
-/// How many runs of commits, of some megabytes each, are worked on at a time.
+/// Returns the number of runs of commits, of some megabytes each, that are processed at a time.
 pub(crate) fn runs_at_once() -> usize {
     available_parallelism().map_or(1, usize::from).min(8)
 }
 
-/// What is folded at once: a few whole commits, or a part of a large one.
+/// The commits that are folded together: a few whole commits, or a part of a large one.
 struct CommitRun {
     parts: Vec<CommitPart>,
-    /// How much was read before these.
+    /// The number of bytes that were read before these parts.
     bytes_before: usize,
 }
 
@@ -172,12 +177,12 @@ fn runs(parts: impl Stream<Item = Result<CommitPart>> + Send) -> impl Stream<Ite
 }
 
 impl Snapshot {
-    /// What the commits above the checkpoint say, if somebody has asked for it before.
+    /// Returns the layers of the commits above the checkpoint, if they were already read.
     pub(crate) fn known_layers(&self) -> Option<&Layers> {
         self.inner.layers.get()
     }
 
-    /// What the commits above the checkpoint say; read once.
+    /// Returns the layers of the commits above the checkpoint. They are read once.
     pub(crate) async fn layers(&self) -> Result<&Layers> {
         self.inner
             .layers

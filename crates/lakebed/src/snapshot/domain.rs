@@ -1,4 +1,4 @@
-//! Configuration of a table under a name.
+//! Domain metadata: named configurations of a table.
 
 use lakebed_core::action::{Action, DomainMetadata};
 use lakebed_core::log::checkpoint::columns;
@@ -7,7 +7,7 @@ use super::Snapshot;
 use crate::Result;
 
 impl Snapshot {
-    /// The configuration of a domain, unless it was removed.
+    /// Returns the configuration of a domain, unless it was removed.
     pub async fn domain_metadata(&self, domain: &str) -> Result<Option<DomainMetadata>> {
         if let Some(domains) = self.checksum().and_then(|checksum| checksum.domain_metadata.as_ref()) {
             return Ok(domains.iter().find(|found| found.domain == domain && !found.removed).cloned());

@@ -1,4 +1,4 @@
-//! Looking for one thing that a version says besides its files.
+//! Finds a single action of a version that does not concern files.
 
 use lakebed_core::Result;
 use lakebed_core::action::Action;
@@ -9,8 +9,9 @@ use lakebed_io::checkpoint;
 use super::Snapshot;
 
 impl Snapshot {
-    /// What the newest commit says of it that says anything, else what the checkpoint says in these columns. Files of the log that are
-    /// broken, or gone since the version was opened, are replaced by others.
+    /// Returns the value of the newest commit that has one, else the value from these columns of
+    /// the checkpoint. Log files that are broken, or missing since the version was opened, are
+    /// replaced by others.
     pub(crate) async fn find<T: Clone>(
         &self,
         in_commits: impl Fn(&Layer) -> Option<&T>,

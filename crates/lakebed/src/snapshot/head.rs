@@ -1,7 +1,8 @@
-//! The protocol and the metadata of a version, with as few requests as the log allows.
+//! Reads the protocol and the metadata of a version, with as few requests as the log allows.
 //!
-//! From the checksum of the version (one request); else from the newest checksum and the commits above it; else from the commits
-//! above the checkpoint and, for what they do not set, from the checkpoint.
+//! They come from the checksum of the version (one request). Without it, they come from the newest
+//! checksum and the commits above it. Without any checksum, they come from the commits above the
+//! checkpoint, and what these do not set comes from the checkpoint.
 
 use std::sync::Arc;
 
@@ -17,19 +18,19 @@ use lakebed_io::store::Store;
 use super::commits::ReadCommits;
 use super::{Head, TrustedChecksum};
 
-/// What was read to open a version.
+/// The result of reading the head of a version.
 pub(super) struct ReadHead {
     pub head: Head,
-    /// Whether a checksum was passed over for what it says.
+    /// Whether a checksum was ignored because of its content.
     pub is_checksum_wrong: bool,
-    /// All commits above the checkpoint, newest first, if they were read and are few bytes.
+    /// All commits above the checkpoint, newest first, if they were read and are small.
     pub commits: Option<Vec<CommitPart>>,
 }
 
-/// Why a version could not be opened.
+/// The reason why a version could not be opened.
 pub(super) struct HeadFailure {
     pub error: Error,
-    /// The checkpoint at fault, for which other files of the log can stand in.
+    /// The broken checkpoint, which other files of the log can replace.
     pub replaceable: Option<String>,
 }
 
@@ -44,7 +45,7 @@ pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut V
     let note = match log::read_checksum(store, path).await {
         Ok(checksum) => match read_above(store, segment, checksum, path).await? {
             Ok(read) => return Ok(read),
-            // What cannot be read may be the checksum's word alone.
+            // The refusal may come from a wrong checksum alone.
             Err(refusal) => format!("{} tells of a table that cannot be read ({})", path.name, refusal.message()),
         },
         Err(error) => error.message().to_owned(),
@@ -54,7 +55,8 @@ pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut V
     Ok(ReadHead { is_checksum_wrong: true, ..read })
 }
 
-/// What a checksum says and the commits since. What it says may make no head.
+/// Reads the head from a checksum and the commits since. The inner error is a head that cannot be
+/// read with these values.
 async fn read_above(
     store: &Store,
     segment: &LogSegment,
@@ -90,7 +92,7 @@ async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, HeadF
     Ok(ReadHead { head: Head::new(store.url(), protocol, metadata, None)?, is_checksum_wrong: false, commits: parts })
 }
 
-/// What the checkpoint says, if there is one.
+/// Returns the protocol and the metadata of the checkpoint, if there is one.
 pub(super) async fn read_checkpoint_head(
     store: &Store,
     segment: &LogSegment,

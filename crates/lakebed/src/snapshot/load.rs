@@ -1,7 +1,9 @@
-//! From a place to a snapshot: the hint, the listing, the files that make the version, its protocol and metadata.
+//! Loads a snapshot from a location: reads the hint and the listing, chooses the files that make
+//! the version, and reads its protocol and metadata.
 //!
-//! Hints, checkpoints and checksums are disposable. Whatever of them is missing, stale, torn or lying is passed over, with one
-//! warning for all of it; only the commits themselves cannot be replaced.
+//! Hints, checkpoints and checksums can be replaced. If any of them is missing, out of date,
+//! incomplete or wrong, it is ignored, with one warning for all of them. Only the commits cannot be
+//! replaced.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -19,15 +21,15 @@ use tokio::sync::OnceCell;
 use super::head::{HeadFailure, ReadHead, read_head};
 use super::{CommitStamp, Inner, Snapshot};
 
-/// As long as `{"commitInfo":{}}`.
+/// The length of `{"commitInfo":{}}`.
 const SHORTEST_COMMIT_BYTES: u64 = 17;
 
-/// The version `target`, or the latest one.
+/// Loads the version `target`, or the latest one.
 pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<Snapshot> {
     load_without(store, env, target, HashSet::new()).await
 }
 
-/// The same without the checkpoints that were found to be unusable.
+/// Loads a version without the checkpoints that were found to be unusable.
 pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
     let mut load = Load { store: &store, target, hinted: None, unusable, stamp: None, notes: Vec::new() };
     let (segment, read) = load.run().await?;
@@ -56,7 +58,7 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
 struct Load<'a> {
     store: &'a Store,
     target: Option<u64>,
-    /// Which version the hint names.
+    /// The version that the hint names.
     hinted: Option<u64>,
     unusable: HashSet<String>,
     stamp: Option<CommitStamp>,
@@ -70,7 +72,7 @@ impl Load<'_> {
         loop {
             let segment = match self.segment(from).await {
                 Ok(segment) => segment,
-                // A store that fails tells nothing about the hint.
+                // An error of the store says nothing about the hint.
                 Err(error) if from.is_some() && !matches!(error.kind(), ErrorKind::Store { .. }) => {
                     self.notes.push(format!("_last_checkpoint leads nowhere ({})", error.message()));
                     from = None;
@@ -80,7 +82,8 @@ impl Load<'_> {
             };
             match read_head(self.store, &segment, &mut self.notes).await {
                 Ok(head) => return Ok((segment, head)),
-                // A clean-up took commits since they were listed. What takes their place is listed now, if there is anything.
+                // A clean-up deleted commits since they were listed. The files that replace them
+                // are listed now, if there are any.
                 Err(HeadFailure { error, replaceable: None }) if error.is_not_found() && gone.as_ref() != Some(&segment) => {
                     gone = Some(segment);
                     from = self.start().await?;
@@ -97,7 +100,7 @@ impl Load<'_> {
         }
     }
 
-    /// The files of the log from a version on, or all of them.
+    /// Lists the files of the log from a version on, or all of them.
     async fn list(&self, from: Option<u64>) -> Result<Vec<ListedLogFile>> {
         if let Some(from) = from
             && let Some(near) = log::find_tail(self.store, from).await?
@@ -109,7 +112,8 @@ impl Load<'_> {
         log::list_log(self.store, from).await
     }
 
-    /// Where the listing may start: at the hint's checkpoint, if it is not younger than the target.
+    /// Returns the version at which the listing may start: the version of the hint's checkpoint, if
+    /// it is not newer than the target.
     async fn start(&mut self) -> Result<Option<u64>> {
         if !self.unusable.is_empty() {
             return Ok(None);
@@ -127,7 +131,8 @@ impl Load<'_> {
         }
     }
 
-    /// Where there is a hint there is a table, though nothing of it is listed: whoever believes otherwise makes another one in its place.
+    /// A hint proves that there is a table, even if no commit is listed. A caller that believed
+    /// otherwise would create another table in its place.
     fn held_against_hint(&self, error: Error) -> Error {
         match self.hinted {
             Some(version) if *error.kind() == ErrorKind::TableNotFound => {
@@ -141,14 +146,16 @@ impl Load<'_> {
         }
     }
 
-    /// One checksum that contradicts the log is reason enough to believe none.
+    /// Returns whether checksums are ignored. One checksum that contradicts the log is enough to
+    /// trust none.
     fn distrusts_checksums(&self) -> bool {
         self.unusable.iter().any(|name| name.ends_with(".crc"))
     }
 
     async fn segment(&mut self, from: Option<u64>) -> Result<LogSegment> {
         let mut listed = self.list(from).await?;
-        // Some writers drop removes from compactions that an older checkpoint still needs; the commits say the same and are there.
+        // Some writers leave out removals from log compactions that an older checkpoint needs. The
+        // commits contain the same actions and are present.
         listed.retain(|file| !file.path.is_compaction());
         if listed.is_empty() && from.is_none() {
             let message = format!("{}: there is no Delta table here (no commits in _delta_log)", self.store.url());
@@ -167,8 +174,9 @@ impl Load<'_> {
         Ok(segment)
     }
 
-    /// Seen here, since a checksum saves the reading of commits: those without a byte, and those that are too short for what every writer
-    /// puts into a commit, which are read.
+    /// Refuses empty commits. This check is necessary here because a checksum makes reading the
+    /// commits unnecessary. Commits of zero bytes are refused at once. Commits that are too short
+    /// for the content that every writer puts into a commit are read.
     async fn refuse_blank_commits(&self, listed: &[ListedLogFile], segment: &LogSegment) -> Result<()> {
         let short = |file: &&ListedLogFile| file.size < SHORTEST_COMMIT_BYTES && segment.commits.contains(&file.path);
         let short: Vec<&ListedLogFile> = listed.iter().filter(short).collect();

@@ -1,7 +1,8 @@
 //! One version of a table.
 //!
-//! Opening reads the protocol and the metadata only (`load`); the files of the table are read when a scan asks for them (`files`).
-//! A [`Snapshot`] never changes: `refresh` makes a newer one out of it, at the cost of the new commits.
+//! Opening reads only the protocol and the metadata (`load`). The files of the table are read when
+//! a scan needs them (`files`). A [`Snapshot`] never changes: `refresh` creates a newer one from
+//! it, at the cost of the new commits.
 
 mod commits;
 mod find;
@@ -36,7 +37,7 @@ pub(crate) use commits::{commit_info, runs_at_once};
 pub(crate) use load::load;
 pub(crate) use travel::{CommitTimes, first_version_from, version_at};
 
-/// One version of a table: immutable, cheap to clone.
+/// One version of a table. It is immutable and cheap to clone.
 #[derive(Clone)]
 pub struct Snapshot {
     inner: Arc<Inner>,
@@ -46,25 +47,28 @@ struct Inner {
     store: Store,
     env: Env,
     segment: LogSegment,
-    /// What is known of the file of this version's commit.
+    /// The known properties of this version's commit file.
     stamp: Option<CommitStamp>,
-    /// Names of checkpoints that turned out to be broken.
+    /// The names of checkpoints that are known to be broken.
     unusable: HashSet<String>,
     head: Head,
-    /// The commits above the checkpoint, when opening had to read them all and they are few bytes; the first use of `layers` takes them.
+    /// The commits above the checkpoint, if opening had to read them all and they are small. The
+    /// first use of `layers` takes them.
     read_commits: Mutex<Option<Vec<CommitPart>>>,
     layers: OnceCell<Layers>,
-    /// Whether the checksum, or that of the version before from which one would be made, contradicts the log.
+    /// Whether the checksum of this version contradicts the log, or the checksum of the version
+    /// before, from which the next one would be computed.
     is_checksum_wrong: AtomicBool,
-    /// The same version from other files of the log, once the checkpoint turned out to be broken.
+    /// The same version from other files of the log, if the checkpoint turned out to be broken.
     replacement: OnceCell<Snapshot>,
 }
 
-/// Size and time of a commit's file, or the store's mark of it, to notice that it now belongs to another table.
+/// The size and time of a commit file, or its ETag. They show whether the file now belongs to
+/// another table.
 #[derive(Clone)]
 struct CommitStamp {
     size_bytes: u64,
-    /// Not known of a commit that was written to an object store.
+    /// None for a commit that was written to an object store.
     modified_ms: Option<i64>,
     e_tag: Option<String>,
 }
@@ -74,8 +78,9 @@ impl CommitStamp {
         Self { size_bytes: file.size, modified_ms: Some(file.modified_ms), e_tag: file.e_tag.clone() }
     }
 
-    /// Whether two files are one. A file that was only touched is not, which costs reading it again, and neither is one of which too little
-    /// is known.
+    /// Returns whether two stamps are of the same file. A file with a new time and the same content
+    /// counts as another file, which costs a read. A file of which too little is known also counts
+    /// as another file.
     fn is_of(&self, other: &Self) -> bool {
         let same_time = self.modified_ms.zip(other.modified_ms).map(|(one, other)| one == other);
         let same_mark = self.e_tag.as_ref().zip(other.e_tag.as_ref()).map(|(one, other)| one == other);
@@ -83,7 +88,7 @@ impl CommitStamp {
     }
 }
 
-/// What every use of a version needs to know of it.
+/// The parts of a version that every use needs.
 #[derive(Clone)]
 struct Head {
     protocol: Arc<Protocol>,
@@ -91,16 +96,16 @@ struct Head {
     schema: Arc<StructType>,
     arrow_schema: SchemaRef,
     properties: Arc<TableProperties>,
-    /// Of this very version, when its file is there and sound.
+    /// The checksum of this version, if its file exists and is sound.
     checksum: Option<Arc<VersionChecksum>>,
-    /// The checksum that told the protocol or the metadata.
+    /// The checksum from which the protocol or the metadata was taken.
     trusted: Option<Arc<TrustedChecksum>>,
 }
 
-/// A checksum that saved the reading of the log, on which a version stands.
+/// A checksum on which a version is based instead of the log.
 struct TrustedChecksum {
     name: String,
-    /// Whether the log, which was read since, says the same.
+    /// Whether the log was read since and agrees with the checksum.
     is_confirmed: AtomicBool,
 }
 
@@ -111,73 +116,73 @@ impl TrustedChecksum {
 }
 
 impl Snapshot {
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> u64 {
         self.inner.segment.version
     }
 
-    /// The table's URL, without secrets.
+    /// Returns the table's URL, without secrets.
     pub fn url(&self) -> &str {
         self.inner.store.url()
     }
 
-    /// The store below the table's root.
+    /// Returns the store below the table's root.
     pub fn store(&self) -> &Store {
         &self.inner.store
     }
 
-    /// The clock and the source of identifiers.
+    /// Returns the clock and the source of identifiers.
     pub fn env(&self) -> &Env {
         &self.inner.env
     }
 
-    /// What readers and writers of this version must know.
+    /// Returns the protocol: the features that readers and writers of this version must support.
     pub fn protocol(&self) -> &Protocol {
         &self.inner.head.protocol
     }
 
-    /// Schema, partitioning and properties as the log has them.
+    /// Returns the schema, partitioning and properties as the log has them.
     pub fn metadata(&self) -> &Metadata {
         &self.inner.head.metadata
     }
 
-    /// The schema, with Delta's types.
+    /// Returns the schema with Delta's types.
     pub fn schema(&self) -> &StructType {
         &self.inner.head.schema
     }
 
-    /// The schema, with the types that scans give.
+    /// Returns the schema with the types that scans return.
     pub fn arrow_schema(&self) -> &SchemaRef {
         &self.inner.head.arrow_schema
     }
 
-    /// The table's properties, with Delta's defaults.
+    /// Returns the table's properties, with Delta's defaults.
     pub fn properties(&self) -> &TableProperties {
         &self.inner.head.properties
     }
 
-    /// The names of the partition columns, in order.
+    /// Returns the names of the partition columns, in order.
     pub fn partition_columns(&self) -> &[String] {
         &self.metadata().partition_columns
     }
 
-    /// The names by which partition values stand in the log, in the order of the partition columns.
+    /// Returns the names of partition values in the log, in the order of the partition columns.
     pub fn physical_partition_columns(&self) -> Vec<String> {
         let fields = self.partition_columns().iter().filter_map(|name| self.schema().field(name));
         fields.map(|field| physical_name(field, self.mapping_mode()).to_owned()).collect()
     }
 
-    /// How columns are found in files.
+    /// Returns the mode by which columns are found in files.
     pub fn mapping_mode(&self) -> MappingMode {
         self.properties().column_mapping_mode
     }
 
-    /// The files of the log that make this version.
+    /// Returns the files of the log that make this version.
     pub fn segment(&self) -> &LogSegment {
         &self.inner.segment
     }
 
-    /// The same with the sums of this version, which were not known when it was made.
+    /// Returns this snapshot with a checksum that was not known when the snapshot was created.
     pub(crate) fn with_checksum(self, checksum: VersionChecksum) -> Self {
         match Arc::try_unwrap(self.inner) {
             Ok(mut inner) => {
@@ -185,22 +190,24 @@ impl Snapshot {
                 inner.is_checksum_wrong = AtomicBool::new(false);
                 Self { inner: Arc::new(inner) }
             }
-            // Somebody uses it already; he does without.
+            // The snapshot is already shared, and stays without the checksum.
             Err(inner) => Self { inner },
         }
     }
 
-    /// The sums of this version, if a writer left them, and as long as the log is not known to contradict them.
+    /// Returns the checksum of this version, if a writer left one and it is not known to contradict
+    /// the log.
     pub fn checksum(&self) -> Option<&VersionChecksum> {
         self.inner.head.checksum.as_deref().filter(|_| !self.is_checksum_wrong())
     }
 
-    /// Whether no checksum can be made from the one before.
+    /// Returns whether the next checksum cannot be computed from this version's checksum.
     pub(crate) fn is_checksum_wrong(&self) -> bool {
         self.inner.is_checksum_wrong.load(Ordering::Relaxed)
     }
 
-    /// Compares the checksum with all files of the log. Where they differ the log is right, and one warning names both counts.
+    /// Compares the checksum with all files of the log. If they differ, the log is right, and one
+    /// warning names both counts.
     pub(crate) fn check_checksum(&self, files: u64, size_bytes: u64) {
         let Some(checksum) = self.checksum() else { return };
         let told = (u64::try_from(checksum.num_files).ok(), u64::try_from(checksum.table_size_bytes).ok());
@@ -212,7 +219,7 @@ impl Snapshot {
         self.pass_over_checksum(&checksum_name(self.version()), &told);
     }
 
-    /// One warning, whatever else contradicts the log.
+    /// Logs one warning, even if more of the checksum contradicts the log.
     fn pass_over_checksum(&self, name: &str, told: &str) {
         if self.inner.is_checksum_wrong.swap(true, Ordering::Relaxed) {
             return;
@@ -233,7 +240,7 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Head {
-    /// Checked: a version that cannot be read gets no head.
+    /// Creates a head, and checks that the version can be read.
     fn new(url: &str, protocol: Protocol, metadata: Metadata, checksum: Option<VersionChecksum>) -> Result<Self> {
         lakebed_core::feature::check_read(&protocol, url)?;
         let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;

@@ -1,7 +1,8 @@
-//! Reading the log of a version on, whatever happens to its files meanwhile: a checkpoint turns out to be broken, a clean-up takes commits, a
-//! keeper replaces a checkpoint by another of the same name.
+//! Reads the log of a version even if its files change meanwhile: a checkpoint turns out to be
+//! broken, a clean-up deletes commits, or a checkpoint is replaced by another of the same name.
 //!
-//! Whoever reads begins with [`Snapshot::readable_log`], and begins anew after each [`ReadableLog::mend`].
+//! A reader begins with [`Snapshot::readable_log`], and starts again after each
+//! [`ReadableLog::mend`].
 
 use std::sync::atomic::Ordering;
 
@@ -13,26 +14,27 @@ use super::Snapshot;
 use super::head::read_checkpoint_head;
 use super::load::load_without;
 
-/// Who has begun anew so often has met a store that cannot be relied upon.
+/// The most restarts of a reader. More of them mean that the store is unreliable.
 const MOST_MENDS: usize = 16;
 
-/// What the log says to a checksum.
+/// The result of comparing a checksum with the log.
 enum Verdict {
     Same,
-    /// With the name of what differs.
+    /// The name of the part that differs.
     Different(&'static str),
-    /// The checkpoint is broken, and other files of the log have to stand in first.
+    /// The checkpoint is broken and must be replaced by other files of the log first.
     Unknown,
 }
 
-/// A version, from files of the log that can be read as far as is known.
+/// A version, from log files that can be read as far as is known.
 pub(crate) struct ReadableLog {
     snapshot: Snapshot,
     mends: usize,
 }
 
 impl Snapshot {
-    /// This version, for reading its log. A clean-up may have removed commits since it was opened.
+    /// Returns this version for reading its log. A clean-up may have deleted commits since it was
+    /// opened.
     pub(crate) async fn readable_log(&self) -> Result<ReadableLog> {
         Ok(ReadableLog { snapshot: self.with_readable_commits().await?, mends: 0 })
     }
@@ -46,14 +48,16 @@ impl Snapshot {
         }
     }
 
-    /// This version, from files of the log that are not known to be broken.
+    /// Returns this version from log files that are not known to be broken.
     fn sound(&self) -> Snapshot {
         self.inner.replacement.get().map_or_else(|| self.clone(), Snapshot::sound)
     }
 
-    /// This version, as the log tells it. Opening may have trusted a checksum; where that contradicts the log, the log is right.
+    /// Returns this version as the log describes it. Opening may have trusted a checksum. If the
+    /// checksum contradicts the log, the log is right.
     ///
-    /// Reads the commits above the checkpoint, and of that the protocol and the metadata, unless opening has.
+    /// Reads the commits above the checkpoint, and the protocol and the metadata from the
+    /// checkpoint, unless opening has read them.
     pub(crate) async fn by_log(&self) -> Result<Snapshot> {
         match self.needs_confirmation() {
             true => self.with_readable_commits().await,
@@ -61,17 +65,19 @@ impl Snapshot {
         }
     }
 
-    /// The same as far as the log was read before.
+    /// Returns this version as the log describes it, as far as the log was already read.
     pub(super) fn known_by_log(&self) -> Snapshot {
         if self.is_checksum_wrong() { self.sound() } else { self.clone() }
     }
 
-    /// Whether protocol and metadata come from a checksum that was not compared with the log yet.
+    /// Returns whether protocol and metadata come from a checksum that was not compared with the
+    /// log yet.
     pub(crate) fn needs_confirmation(&self) -> bool {
         self.inner.head.trusted.as_ref().is_some_and(|trusted| !trusted.is_confirmed.load(Ordering::Relaxed))
     }
 
-    /// This version, if its commits and its checkpoint confirm the checksum. If not, the same version is loaded from the log alone.
+    /// Returns this version if its commits and its checkpoint confirm the checksum. If they do not,
+    /// the same version is loaded from the log alone.
     async fn confirmed(self) -> Result<Snapshot> {
         let Some(trusted) = self.inner.head.trusted.clone().filter(|_| self.needs_confirmation()) else { return Ok(self) };
         match self.held_against_log().await? {
@@ -91,7 +97,7 @@ impl Snapshot {
         }
     }
 
-    /// Protocol and metadata of opening, beside those of the log.
+    /// Compares the protocol and the metadata of opening with those of the log.
     async fn held_against_log(&self) -> Result<Verdict> {
         let layers = self.layers().await?;
         let mut protocol = layers.newest(|layer| layer.protocol.as_ref()).cloned();
@@ -102,7 +108,7 @@ impl Snapshot {
                     protocol = protocol.or(old_protocol);
                     metadata = metadata.or(old_metadata);
                 }
-                // Whoever needs the checkpoint mends that.
+                // A reader that needs the checkpoint calls [`ReadableLog::mend`].
                 Err(failure) if failure.replaceable.is_some() => return Ok(Verdict::Unknown),
                 Err(failure) => return Err(failure.error),
             }
@@ -117,7 +123,7 @@ impl Snapshot {
         Ok(what.map_or(Verdict::Same, Verdict::Different))
     }
 
-    /// Holds what else the checksum lists against the commits.
+    /// Compares the other content of the checksum with the commits.
     async fn check_listed(&self) -> Result<()> {
         let (layers, whole) = (self.layers().await?, self.segment().checkpoint.is_none());
         if let Some(what) = self.checksum().and_then(|checksum| checksum.contradicted_by(layers, whole)) {
@@ -126,8 +132,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// This version, from files of the log that are there now. If they are those of which one was missing, it does without the checkpoint;
-    /// if there is none, `cause` is the error.
+    /// Returns this version from log files that exist now. If these are the same files, of which
+    /// one is missing, the checkpoint is left out. If that is impossible, `cause` is the error.
     async fn listed_again(&self, cause: Error) -> Result<Snapshot> {
         let unusable = self.inner.unusable.clone();
         let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
@@ -139,14 +145,15 @@ impl Snapshot {
         }
     }
 
-    /// The same version without its checkpoint, for which other files of the log stand in; if they cannot, `cause` is the error.
+    /// Returns the same version without its checkpoint, from other files of the log. If that is
+    /// impossible, `cause` is the error.
     async fn without_checkpoint(&self, cause: Error) -> Result<Snapshot> {
         let Some(files) = &self.segment().checkpoint else { return Err(cause) };
         let mut unusable = self.inner.unusable.clone();
         if !unusable.insert(files.name()) {
             return Err(cause);
         }
-        // One warning is enough for a table of which several checkpoints are broken.
+        // One warning is enough for a table with several broken checkpoints.
         if self.inner.unusable.is_empty() {
             tracing::warn!(table = self.url(), "{}: read past damage in the log: {}", self.url(), cause.message());
         }
@@ -157,13 +164,14 @@ impl Snapshot {
 }
 
 impl ReadableLog {
-    /// The version, from the files that are to be read.
+    /// Returns the version with the files to read.
     pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Whoever could not go on because of `cause` may begin anew: other files of the log stand in for what is broken or gone, and what
-    /// was replaced is opened again. If that is of no help, there is an error, mostly `cause`.
+    /// Prepares a new attempt after `cause`. Other log files replace those that are broken or
+    /// missing, and replaced files are opened again. If that does not help, this returns an error,
+    /// mostly `cause`.
     pub(crate) async fn mend(&mut self, cause: Error) -> Result<()> {
         self.mends += 1;
         if self.mends > MOST_MENDS {

@@ -1,4 +1,4 @@
-//! A newer snapshot out of an older one, at the cost of the commits between them.
+//! Creates a newer snapshot from an older one, at the cost of the commits between them.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -12,17 +12,19 @@ use tokio::sync::OnceCell;
 use super::commits::{KEPT_BYTES, ReadCommits, fold};
 use super::{CommitStamp, Head, Inner, Snapshot, load};
 
-/// Above so many layers one fold of all commits is cheaper than looking into each layer.
+/// The most layers. With more of them, one fold of all commits is cheaper than a look into each
+/// layer.
 const MAX_LAYERS: usize = 32;
 
 impl Snapshot {
-    /// The latest version: this snapshot itself when there is no news.
+    /// Returns the latest version, or this snapshot itself if there is no newer one.
     pub async fn refresh(&self) -> Result<Snapshot> {
         let known = self.known_by_log();
         if !Arc::ptr_eq(&known.inner, &self.inner) {
             return Box::pin(known.refresh()).await;
         }
-        // This version is listed again: a table that was dropped and made anew does not go unnoticed.
+        // This version is listed again, so that a table that was dropped and created again is
+        // noticed.
         let listed = match log::find_tail(self.store(), self.version()).await? {
             Some(listed) => listed,
             None => log::list_log(self.store(), Some(self.version())).await?,
@@ -41,8 +43,9 @@ impl Snapshot {
         self.extended(newer, read, stamp).await
     }
 
-    /// The version that these commits make on top of this one; they are all that came since, oldest first, with their lines. The last of them
-    /// was just written; `e_tag` is the store's mark of it, if that is known.
+    /// Returns the version that these commits make on top of this one. They are all commits since
+    /// this version, oldest first, with their lines. The last of them was just written; `e_tag` is
+    /// its ETag, if known.
     pub(crate) async fn advanced(&self, commits: Vec<(LogPath, Vec<CommitPart>)>, e_tag: Option<String>) -> Result<Snapshot> {
         let stamp = match commits.last() {
             Some((path, parts)) => self.stamp_of_own(path, parts, e_tag).await?,
@@ -54,7 +57,8 @@ impl Snapshot {
         self.known_by_log().extended(newer, ReadCommits::of_parts(parts)?, stamp).await
     }
 
-    /// The time of a file of this machine costs nothing; of others the store's mark must do.
+    /// Returns the stamp of a commit that this process wrote. The time of a local file is free to
+    /// read; for other files the ETag must do.
     async fn stamp_of_own(&self, path: &LogPath, parts: &[CommitPart], e_tag: Option<String>) -> Result<Option<CommitStamp>> {
         let Some(last) = parts.last().filter(|part| part.is_last) else { return Ok(None) };
         let size_bytes = last.start + last.lines.len() as u64;
@@ -63,7 +67,7 @@ impl Snapshot {
         Ok(Some(CommitStamp { size_bytes, modified_ms, e_tag }))
     }
 
-    /// The version that newer commits make, which come newest first.
+    /// Returns the version that newer commits make. They come newest first.
     async fn extended(&self, newer: Vec<LogPath>, read: ReadCommits, stamp: Option<CommitStamp>) -> Result<Snapshot> {
         let ReadCommits { protocol, metadata, parts } = read;
         let renewed = metadata.as_ref().is_some_and(|metadata| metadata.id != self.metadata().id);
@@ -117,7 +121,8 @@ impl Snapshot {
     }
 }
 
-/// The commits above `version`, newest first; none when the listing does not join on to it.
+/// Returns the commits above `version`, newest first; None if the listing does not continue from it
+/// without a gap.
 fn commits_after(listed: &[ListedLogFile], version: u64) -> Option<Vec<LogPath>> {
     let mut commits: Vec<_> = listed.iter().map(|file| &file.path).filter(|path| path.is_commit()).cloned().collect();
     commits.sort_by_key(|path| path.version);

@@ -1,4 +1,4 @@
-//! Which version a moment means.
+//! Finds the version at a moment.
 
 use lakebed_core::commit::timestamp::{IctEnablement, Search, Step, VersionTime, monotonise};
 use lakebed_core::log::segment::{ListedLogFile, reconstructible_range};
@@ -8,7 +8,8 @@ use lakebed_io::log;
 
 use super::{Snapshot, commit_info};
 
-/// The version that was the latest at this time, among those that the log can still rebuild.
+/// Returns the version that was the latest at this time, among those that the log can still
+/// rebuild.
 pub(crate) async fn version_at(latest: &Snapshot, timestamp_ms: i64) -> Result<u64> {
     let listed = log::list_log(latest.store(), None).await?;
     let range = reconstructible_range(&listed).unwrap_or(latest.version()..=latest.version());
@@ -17,26 +18,27 @@ pub(crate) async fn version_at(latest: &Snapshot, timestamp_ms: i64) -> Result<u
     search(latest, timestamp_ms, &commits).await
 }
 
-/// The first version that was made at this time or later, among those whose commits the log still has.
+/// Returns the first version that was committed at this time or later, among those whose commits
+/// the log still has.
 pub(crate) async fn first_version_from(latest: &Snapshot, timestamp_ms: i64) -> Result<u64> {
     CommitTimes::list(latest).await?.first_from(timestamp_ms).await
 }
 
-/// When the commits were made that the log still has.
+/// The times of the commits that the log still has.
 pub(crate) struct CommitTimes<'a> {
     latest: &'a Snapshot,
-    /// By the times of their files.
+    /// The commits with the times of their files.
     commits: Vec<VersionTime>,
 }
 
 impl<'a> CommitTimes<'a> {
-    /// Those up to this version.
+    /// Lists the commits up to this version.
     pub(crate) async fn list(latest: &'a Snapshot) -> Result<Self> {
         let commits = commits_of(latest, &log::list_log(latest.store(), None).await?);
         Ok(Self { latest, commits })
     }
 
-    /// The first version that was made at this time or later.
+    /// Returns the first version that was committed at this time or later.
     pub(crate) async fn first_from(&self, timestamp_ms: i64) -> Result<u64> {
         let latest = self.latest;
         if let Some(first) = self.commits.first() {
@@ -48,12 +50,14 @@ impl<'a> CommitTimes<'a> {
         }
         match search(latest, timestamp_ms.saturating_sub(1), &self.commits).await {
             Ok(before) if before < latest.version() => Ok(before + 1),
-            // Behind the last version there is none, which the search says best.
+            // There is no version after the last one. The error of the search says so.
             _ => search(latest, timestamp_ms, &self.commits).await,
         }
     }
 
-    /// The same, where none may be missed: a time before the first commit that the log still has is refused if others came before that.
+    /// Returns the first version that was committed at this time or later, and makes sure that none
+    /// is missed. A time before the first commit that the log still has is refused if there were
+    /// earlier commits.
     pub(crate) async fn first_since(&self, timestamp_ms: i64) -> Result<u64> {
         if self.commits.first().is_some_and(|first| first.version > 0) {
             search(self.latest, timestamp_ms, &self.commits).await?;
@@ -61,7 +65,7 @@ impl<'a> CommitTimes<'a> {
         self.first_from(timestamp_ms).await
     }
 
-    /// The last version that was made at this time or earlier.
+    /// Returns the last version that was committed at this time or earlier.
     pub(crate) async fn last_until(&self, timestamp_ms: i64) -> Result<u64> {
         let latest = self.latest;
         let time = if enablement(latest).is_some() {
@@ -96,7 +100,8 @@ async fn search(latest: &Snapshot, timestamp_ms: i64, commits: &[VersionTime]) -
     }
 }
 
-/// Since when the table has in-commit timestamps; one that was made with them does not say.
+/// Returns when the table's in-commit timestamps were enabled. A table that was created with them
+/// does not store it.
 fn enablement(latest: &Snapshot) -> Option<IctEnablement> {
     let properties = latest.properties();
     properties.in_commit_timestamps.then(|| IctEnablement {
