@@ -1,6 +1,7 @@
-//! One budget for the memory of a process's scans, and a way to wait for one's share.
+//! The memory budget of a process's scans, and reservations of its parts.
 //!
-//! What is reserved is an estimate made before the memory is used: nothing here allocates. Read [`MemoryBudget::reserve`] first.
+//! A reservation is an estimate that is made before the memory is used; nothing here allocates.
+//! Begin with [`MemoryBudget::reserve`].
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +11,18 @@ use tokio::sync::oneshot;
 
 use crate::runtime::process::PerProcess;
 
-/// Of the memory that the process may have, how much scans may hold by default: a quarter.
+/// By default, scans may reserve this part of the memory of the process: a quarter.
 const DEFAULT_SHARE: u64 = 4;
-/// When nobody says how much memory there is.
+/// The total memory that is assumed if it cannot be determined.
 const DEFAULT_TOTAL_BYTES: u64 = 8 << 30;
 const LEAST_BYTES: u64 = 64 << 20;
-/// Less than this is no limit that scans, merges and clustering could keep to: a batch of rows takes as much.
+/// The least limit. Scans, merges and clustering cannot keep a lower limit, because one batch of
+/// rows takes as much.
 pub const LEAST_LIMIT_BYTES: u64 = 1 << 20;
-/// Says how many bytes it is instead.
+/// The environment variable that sets the limit in bytes.
 const LIMIT: &str = "LAKEBED_MEMORY_LIMIT";
 
-/// So many bytes, shared by all who have a clone.
+/// A number of bytes that all owners of a clone share.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<Mutex<BudgetState>>);
 
@@ -28,9 +30,9 @@ pub struct MemoryBudget(Arc<Mutex<BudgetState>>);
 struct BudgetState {
     limit_bytes: u64,
     used_bytes: u64,
-    /// First come, first served.
+    /// The waiting reservations, first come, first served.
     waiting: VecDeque<Waiter>,
-    /// Who want to know how much was reserved at most.
+    /// The watches that record the most bytes that were reserved.
     watches: Vec<Weak<AtomicU64>>,
 }
 
@@ -40,11 +42,11 @@ struct Waiter {
     admitted: oneshot::Sender<Reservation>,
 }
 
-/// Sees how much is reserved at most while it is there.
+/// Records the most bytes that are reserved while it exists.
 #[derive(Debug)]
 pub struct PeakWatch(Arc<AtomicU64>);
 
-/// A share of the budget, given back when dropped.
+/// A reserved part of the budget. It is returned when this is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: MemoryBudget,
@@ -53,16 +55,17 @@ pub struct Reservation {
 
 /// The budget of this process.
 static PROCESS: PerProcess<MemoryBudget> = PerProcess::new();
-/// The memory limit in bytes that the program has set. Forked children inherit it. 0 means that no limit is set.
+/// The memory limit in bytes that the program has set. Forked children inherit it. 0 means that no
+/// limit is set.
 static TOLD_BYTES: AtomicU64 = AtomicU64::new(0);
 
 impl MemoryBudget {
-    /// A budget of its own.
+    /// Creates a separate budget.
     pub fn new(limit_bytes: u64) -> Self {
         Self(Arc::new(Mutex::new(BudgetState { limit_bytes, used_bytes: 0, waiting: VecDeque::new(), watches: Vec::new() })))
     }
 
-    /// The budget that all scans of this process share unless they are told otherwise.
+    /// Returns the budget that all scans of this process share by default.
     pub fn of_process() -> Self {
         let fresh = || match TOLD_BYTES.load(Ordering::Relaxed) {
             0 => Self::new(default_limit_bytes()),
@@ -71,24 +74,25 @@ impl MemoryBudget {
         PROCESS.get(fresh).unwrap_or_else(fresh)
     }
 
-    /// Changes how much all scans of this process, and of children that it forks from now on, may reserve at a time. A limit below
-    /// [`LEAST_LIMIT_BYTES`] is not kept to.
+    /// Sets the limit for all reservations of this process, and of children that it forks from now
+    /// on. A limit below [`LEAST_LIMIT_BYTES`] is not kept.
     pub fn set_limit_bytes_of_process(bytes: u64) {
         TOLD_BYTES.store(bytes.max(1), Ordering::Relaxed);
         Self::of_process().set_limit_bytes(bytes);
     }
 
-    /// How much may be reserved at a time.
+    /// Returns the most bytes that may be reserved at a time.
     pub fn limit_bytes(&self) -> u64 {
         self.state().limit_bytes
     }
 
-    /// How much is reserved now. More than the limit where something was too large for it.
+    /// Returns the number of reserved bytes. This is more than the limit if one reservation was
+    /// larger than the limit.
     pub fn used_bytes(&self) -> u64 {
         self.state().used_bytes
     }
 
-    /// Watches from now on how much is reserved, by whomever.
+    /// Watches from now on how many bytes all owners together reserve.
     pub fn watch(&self) -> PeakWatch {
         let mut state = self.state();
         let most = Arc::new(AtomicU64::new(state.used_bytes));
@@ -97,14 +101,15 @@ impl MemoryBudget {
         PeakWatch(most)
     }
 
-    /// Changes how much may be reserved at a time. What is reserved stays so.
+    /// Sets the most bytes that may be reserved at a time. Existing reservations stay.
     pub fn set_limit_bytes(&self, bytes: u64) {
         let mut state = self.state();
         state.limit_bytes = bytes;
         self.admit(state);
     }
 
-    /// Waits until there is room. What is larger than the whole budget waits until nothing else is reserved.
+    /// Reserves bytes, and waits until there is room. A reservation that is larger than the whole
+    /// budget waits until nothing else is reserved.
     pub async fn reserve(&self, bytes: u64) -> Reservation {
         let waiting = {
             let mut state = self.state();
@@ -123,7 +128,7 @@ impl MemoryBudget {
         }
     }
 
-    /// A reservation if there is room and nobody waits.
+    /// Reserves bytes if there is room and no other reservation waits.
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         let mut state = self.state();
         if !state.nobody_waits() || !state.has_room(bytes) {
@@ -133,7 +138,8 @@ impl MemoryBudget {
         Some(self.reservation(bytes))
     }
 
-    /// A reservation whether there is room or not: for what must go on lest everybody waits for everybody.
+    /// Reserves bytes whether there is room or not. This is for work that must continue to avoid a
+    /// deadlock of waiting reservations.
     pub fn reserve_now(&self, bytes: u64) -> Reservation {
         let mut state = self.state();
         state.take(bytes);
@@ -150,7 +156,7 @@ impl MemoryBudget {
         self.admit(state);
     }
 
-    /// Lets those in who have room now.
+    /// Admits the waiting reservations for which there is room now.
     fn admit(&self, mut state: MutexGuard<'_, BudgetState>) {
         let mut admitted = Vec::new();
         while let Some(waiter) = state.waiting.front() {
@@ -164,7 +170,8 @@ impl MemoryBudget {
                 admitted.push(waiter);
             }
         }
-        // One that gave up in the meantime gives its share back when it is dropped, which locks again.
+        // A waiter that has given up meanwhile returns its reservation when it is dropped, which
+        // takes the lock again.
         drop(state);
         for waiter in admitted {
             let _ = waiter.admitted.send(self.reservation(waiter.bytes));
@@ -184,7 +191,7 @@ impl BudgetState {
         }
     }
 
-    /// Those who gave up do not count.
+    /// Returns whether no reservation waits. Waiters that gave up do not count.
     fn nobody_waits(&mut self) -> bool {
         self.waiting.retain(|waiter| !waiter.admitted.is_closed());
         self.waiting.is_empty()
@@ -196,19 +203,19 @@ impl BudgetState {
 }
 
 impl PeakWatch {
-    /// The most so far.
+    /// Returns the most bytes so far.
     pub fn peak_bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl Reservation {
-    /// How much it is.
+    /// Returns the number of reserved bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes a part out, at most all of it.
+    /// Splits off a part, at most all of it.
     #[must_use]
     pub fn split(&mut self, bytes: u64) -> Self {
         let part = bytes.min(self.bytes);
@@ -216,7 +223,7 @@ impl Reservation {
         Self { budget: self.budget.clone(), bytes: part }
     }
 
-    /// Makes it at least so much, whether there is room or not.
+    /// Grows the reservation to at least this many bytes, whether there is room or not.
     pub fn grow_to(&mut self, bytes: u64) {
         if let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) {
             let mut added = self.budget.reserve_now(more);
@@ -249,7 +256,7 @@ fn parse_limit(named: &str) -> Option<u64> {
     bytes.map(|bytes| bytes.max(LEAST_LIMIT_BYTES))
 }
 
-/// The memory of the machine, or of the container if that is less.
+/// Returns the memory of the machine, or of the container if that is less.
 fn total_bytes() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_meminfo(&text));
     let own_group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -261,7 +268,8 @@ fn total_bytes() -> Option<u64> {
     groups.chain(machine).min()
 }
 
-/// Where limits may be written that hold for this process: its own group's, those above it, and the container's root.
+/// Returns the folders that may contain limits for this process: the folder of its own group, those
+/// above it, and the root of the container.
 fn group_directories(own_group: &str) -> Vec<String> {
     let mut directories = vec!["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/memory".to_owned()];
     for line in own_group.lines() {
@@ -333,7 +341,8 @@ mod tests {
         let others = async {
             tokio::task::yield_now().await;
             drop(held);
-            // Twenty bytes are left, but only because the large one was first.
+            // Twenty bytes are left. The larger reservation gets its room only because it was
+            // first.
             assert!(budget.try_reserve(21).is_none());
         };
         assert_eq!(tokio::join!(large, others).0.bytes(), 80);

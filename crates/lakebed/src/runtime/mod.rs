@@ -1,5 +1,6 @@
-//! What all operations of a process share: the memory budget, temporary files for rows that do not
-//! fit into memory, and streams of record batches. Nothing here knows tables.
+//! Facilities that all operations of a process share: the memory budget, temporary files for rows
+//! that do not fit into memory, and streams of record batches. This module does not depend on
+//! tables.
 
 pub mod memory;
 pub(crate) mod process;

@@ -1,9 +1,9 @@
-//! What a process has one of.
+//! Values of which a process has one.
 
 use std::sync::RwLock;
 
-/// A value for all of a process. A forked child has none of its parent's threads, and what they were about to do is not done there: it gets
-/// a value of its own.
+/// A value for the whole process. A forked child has none of its parent's threads, so their work
+/// does not continue there. The child therefore gets a value of its own.
 pub(crate) struct PerProcess<T>(RwLock<Option<(u32, T)>>);
 
 impl<T: Clone> PerProcess<T> {
@@ -11,7 +11,8 @@ impl<T: Clone> PerProcess<T> {
         Self(RwLock::new(None))
     }
 
-    /// The value of this process; none where it is being made, or where a fork left a lock behind, which must not be waited for.
+    /// Returns the value of this process. Returns None while the value is being made, or if a fork
+    /// left the lock held; the call must not wait for such a lock.
     pub(crate) fn get(&self, make: impl FnOnce() -> T) -> Option<T> {
         let process = std::process::id();
         if let Some((owner, value)) = self.0.try_read().ok()?.as_ref()

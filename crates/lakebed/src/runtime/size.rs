@@ -1,4 +1,4 @@
-//! How much memory rows take, without what else lies in the buffers that they are slices of.
+//! Computes the memory of rows, without the other content of the buffers of which they are slices.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
 use arrow_schema::DataType as ArrowType;
 
-/// Of a batch.
+/// Returns the memory of a batch.
 pub(crate) fn batch_bytes(batch: &RecordBatch) -> u64 {
     batch.columns().iter().map(array_bytes).sum()
 }
 
-/// Of a column. Arrow counts all elements that a cut list points into, and all values of a dictionary however few keys there are, so these are
-/// looked into here.
+/// Returns the memory of a column. For a sliced list, Arrow counts all elements; for a dictionary,
+/// it counts all values, however few keys there are. So these two types are computed here.
 pub(crate) fn array_bytes(array: &ArrayRef) -> u64 {
     let nulls = array.nulls().map_or(0, |nulls| nulls.len().div_ceil(8) as u64);
     let rows = array.len() as u64;
@@ -44,7 +44,8 @@ fn offsets_bytes<O: OffsetSizeTrait>(rows: u64) -> u64 {
     (rows + 1) * size_of::<O>() as u64
 }
 
-/// The elements between the first and the last of some offsets, which are never negative and rise.
+/// Returns the elements between the first and the last offset. Offsets are never negative and never
+/// decrease.
 fn elements<O: OffsetSizeTrait>(values: &ArrayRef, offsets: &[O]) -> ArrayRef {
     let (first, last) =
         (offsets.first().map_or(0, |offset| offset.as_usize()), offsets.last().map_or(0, |offset| offset.as_usize()));

@@ -1,7 +1,10 @@
-//! A temporary file with columns: what does not fit into memory is put down here, and read again as often as it is wanted.
+//! A temporary file for columns that do not fit into memory. They are written once and can be read
+//! any number of times.
 //!
-//! Each column of each piece is an Arrow stream of its own, so that neither way takes more memory than the column does; small pieces may
-//! also be put down with all their columns together. The file has no name, or one that is gone with the process. Read [`Spill::append`].
+//! Each column of each piece is an Arrow stream of its own, so that writing and reading take no
+//! more memory than the column does. Small pieces can also be written with all their columns
+//! together. The file has no name, or a name that is removed when the process ends. Begin with
+//! [`Spill::append`].
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,21 +20,23 @@ use arrow_select::concat::concat;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Names the folder for temporary files where the system's own is not wanted.
+/// The environment variable that sets the folder for temporary files. The default is the system's
+/// folder.
 const FOLDER: &str = "LAKEBED_SPILL_DIR";
 
-/// A temporary file, gone when this is dropped.
+/// A temporary file that is deleted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Spill {
     schema: SchemaRef,
     folder: PathBuf,
     file: Arc<File>,
-    /// A writer holds it. A reader needs no lock and no position in the file, both of which a forked child would share with its parent.
+    /// The lock of writers. Readers need neither a lock nor the position of the file, both of which
+    /// a forked child would share with its parent.
     writing: Arc<Mutex<()>>,
     size_bytes: u64,
 }
 
-/// Where temporary files lie.
+/// Returns the folder for temporary files.
 pub(crate) fn folder() -> PathBuf {
     folder_of(std::env::var_os(FOLDER))
 }
@@ -41,13 +46,13 @@ fn folder_of(named: Option<OsString>) -> PathBuf {
 }
 
 impl Spill {
-    /// A new file for columns of this schema.
+    /// Creates a file for columns of this schema.
     pub(crate) async fn create(folder: PathBuf, schema: SchemaRef) -> Result<Self> {
         let file = blocking(folder.clone(), "beginning", move |folder| Ok(tempfile::tempfile_in(folder)?)).await?;
         Ok(Self { schema, folder, file: Arc::new(file), writing: Arc::default(), size_bytes: 0 })
     }
 
-    /// Puts columns down, each given in pieces, and answers where each lies.
+    /// Writes columns, each given in pieces, and returns the position of each.
     pub(crate) async fn append(&mut self, columns: Vec<Vec<ArrayRef>>) -> Result<Vec<u64>> {
         let (file, writing, schema) = (Arc::clone(&self.file), Arc::clone(&self.writing), Arc::clone(&self.schema));
         let work = move |_: &Path| {
@@ -69,7 +74,7 @@ impl Spill {
         Ok(places)
     }
 
-    /// Puts rows down, all their columns together, and answers where they lie.
+    /// Writes rows with all their columns together, and returns their position.
     pub(crate) async fn append_rows(&mut self, rows: RecordBatch) -> Result<u64> {
         let (file, writing) = (Arc::clone(&self.file), Arc::clone(&self.writing));
         let work = move |_: &Path| {
@@ -84,14 +89,14 @@ impl Spill {
         Ok(place)
     }
 
-    /// The rows that lie at these places.
+    /// Reads the rows at these positions.
     pub(crate) async fn read_rows(&self, places: Vec<u64>) -> Result<Vec<RecordBatch>> {
         let file = Arc::clone(&self.file);
         let work = move |_: &Path| places.into_iter().map(|place| read_stream(&file, place)).collect();
         blocking(self.folder.clone(), "reading from", work).await
     }
 
-    /// The columns that lie at these places.
+    /// Reads the columns at these positions.
     pub(crate) async fn read(&self, places: Vec<u64>) -> Result<Vec<ArrayRef>> {
         let file = Arc::clone(&self.file);
         let column = move |place| Ok(Arc::clone(read_stream(&file, place)?.column(0)));
@@ -99,7 +104,7 @@ impl Spill {
         blocking(self.folder.clone(), "reading from", work).await
     }
 
-    /// How large the file is.
+    /// Returns the size of the file.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -116,7 +121,7 @@ fn read_stream(file: &File, place: u64) -> Result<RecordBatch, ArrowError> {
     rows.ok_or_else(|| ArrowError::IpcError("the file is cut off".into()))?
 }
 
-/// The bytes of a file from a place on, whatever position the file has for others.
+/// Reads a file from a position, without the position that the file handle shares with others.
 struct ReadFrom<'a> {
     file: &'a File,
     place: u64,
@@ -133,7 +138,7 @@ impl Read for ReadFrom<'_> {
     }
 }
 
-/// Several arrays as one.
+/// Joins several arrays into one.
 pub(crate) fn joined(pieces: Vec<ArrayRef>) -> Result<ArrayRef, ArrowError> {
     match pieces.as_slice() {
         [only] => Ok(Arc::clone(only)),

@@ -1,4 +1,4 @@
-//! A stream of record batches that knows its schema: what every scan gives.
+//! A stream of record batches with a schema: the result of every scan.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,29 +14,29 @@ use tokio::task::JoinSet;
 
 use crate::{Error, Result};
 
-/// Record batches of one schema. Dropping it stops the work behind it.
+/// Record batches of one schema. Dropping the stream stops the work behind it.
 pub struct RecordBatchStream {
     schema: SchemaRef,
     batches: BoxStream<'static, Result<RecordBatch>>,
 }
 
 impl RecordBatchStream {
-    /// Of any stream whose batches have this schema.
+    /// Creates a stream from any stream whose batches have this schema.
     pub fn new(schema: SchemaRef, batches: impl Stream<Item = Result<RecordBatch>> + Send + 'static) -> Self {
         Self { schema, batches: batches.boxed() }
     }
 
-    /// Of batches that are in memory.
+    /// Creates a stream from batches in memory.
     pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         Self::new(schema, futures::stream::iter(batches.into_iter().map(Ok)))
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
 
-    /// All batches; the caller knows that they fit in memory.
+    /// Collects all batches. The caller must know that they fit in memory.
     pub async fn collect_all(mut self) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
         while let Some(batch) = self.next().await {
@@ -54,7 +54,8 @@ impl Stream for RecordBatchStream {
     }
 }
 
-/// A stream of what `work` sends, at most `capacity` items ahead of the reader. Its error ends the stream; dropping the stream ends the work.
+/// Returns a stream of the items that `work` sends, at most `capacity` items ahead of the reader.
+/// An error of `work` ends the stream. Dropping the stream ends `work`.
 pub(crate) fn produce<T, W, F>(capacity: usize, work: W) -> BoxStream<'static, Result<T>>
 where
     T: Send + 'static,
@@ -66,7 +67,7 @@ where
     let mut task = JoinSet::new();
     task.spawn(async move {
         if let Err(error) = working.await {
-            // Nobody listens any more: then nobody misses the error.
+            // If the receiver is gone, nothing can read the error.
             let _ = sender.send(Err(error)).await;
         }
     });
@@ -82,8 +83,9 @@ where
     .boxed()
 }
 
-/// Work that is done side by side, each piece on a task of its own. Once a piece has failed no other is begun, and those that were begun
-/// come to their end: what they leave can be cleaned up. Dropping it ends all of them at once.
+/// Work that runs in parallel, each piece in a task of its own. After a piece has failed, no other
+/// piece begins, and the running pieces finish, so that their results can be cleaned up. Dropping
+/// this ends all of them at once.
 pub(crate) struct SideBySide<T> {
     waiting: Box<dyn Iterator<Item = BoxFuture<'static, Result<T>>> + Send>,
     begun: JoinSet<Result<T>>,
@@ -92,7 +94,7 @@ pub(crate) struct SideBySide<T> {
 }
 
 impl<T: Send + 'static> SideBySide<T> {
-    /// So many pieces at a time.
+    /// Runs at most this many pieces at a time.
     pub(crate) fn new<W>(at_once: usize, works: impl Iterator<Item = W> + Send + 'static) -> Self
     where
         W: Future<Output = Result<T>> + Send + 'static,
@@ -101,12 +103,12 @@ impl<T: Send + 'static> SideBySide<T> {
         Self { waiting, begun: JoinSet::new(), at_once: at_once.max(1), is_stopped: false }
     }
 
-    /// Begins no more.
+    /// Stops the start of further pieces.
     pub(crate) fn stop(&mut self) {
         self.is_stopped = true;
     }
 
-    /// What the next piece comes to that ends, whichever it is.
+    /// Returns the result of the next piece that finishes, in any order.
     pub(crate) async fn next(&mut self) -> Option<Result<T>> {
         while !self.is_stopped && self.begun.len() < self.at_once {
             let Some(work) = self.waiting.next() else { break };
