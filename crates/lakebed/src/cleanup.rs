@@ -1,7 +1,8 @@
-//! Metadata clean-up: the end of the files of the log that no retained version needs.
+//! Metadata clean-up: deletes the files of the log that no retained version needs.
 //!
-//! What may go is decided and proven by `lakebed_core::log::cleanup`; here the checkpoint on which all of it rests is read first, for a
-//! listing does not show whether it is sound. Read [`Snapshot::clean_up_log`].
+//! `lakebed_core::log::cleanup` decides which files can be deleted and proves it. The deletion
+//! rests on one checkpoint. A listing does not show whether that checkpoint is sound, so this
+//! module reads it first. Begin with [`Snapshot::clean_up_log`].
 
 use std::collections::HashSet;
 
@@ -18,35 +19,38 @@ use crate::checkpoint::write_compatible_top;
 use crate::snapshot::commit_info;
 use crate::{Error, Result, Snapshot};
 
-/// What nobody refers to may belong to somebody who is still writing, unless it is older than this.
+/// The least age, in milliseconds, of an unreferenced file that is deleted. A younger file may
+/// belong to a writer that is still at work.
 const UNREFERENCED_MS: i64 = 86_400_000;
 
-/// The first name in a folder that can be no hidden file's.
+/// The first name in a folder that no hidden file can have.
 const AFTER_HIDDEN: &str = "0";
 
 /// The protocol's name of the feature that protects checkpoints.
 const PROTECTION_FEATURE: &str = "checkpointProtection";
 
-/// What a clean-up took away.
+/// The result of a clean-up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CleanupOutcome {
-    /// The oldest version that is left, if any was given up.
+    /// The oldest version that is left; None if no version was given up.
     pub first_version: Option<u64>,
-    /// How many commits, checkpoints, compactions and checksums were deleted.
+    /// The number of deleted commits, checkpoints, log compactions and checksums.
     pub log_files: u64,
-    /// How many sidecars that no checkpoint names.
+    /// The number of deleted sidecars. No checkpoint names them.
     pub sidecars: u64,
-    /// How many abandoned uploads.
+    /// The number of deleted files of abandoned uploads.
     pub leftovers: u64,
 }
 
 impl Snapshot {
-    /// Deletes the files of the log that are needed for no version within `delta.logRetentionDuration`, if that can be done without giving
-    /// up any other version.
+    /// Deletes the files of the log that no version within `delta.logRetentionDuration` needs, if
+    /// this does not give up any other version.
     ///
-    /// A version that is being read may be among those that go: its reader finds another way, or fails with an error that says so.
+    /// Another process may still read a version that is deleted. Its reader uses other files of the
+    /// log, or fails with an error that names the cause.
     pub async fn clean_up_log(&self) -> Result<CleanupOutcome> {
-        // What is deleted is gone, so how long it is retained is not taken from a checksum alone.
+        // A deletion cannot be undone, so the retention period is read from the log and not from a
+        // checksum alone.
         self.by_log().await?.delete_expired().await
     }
 
@@ -70,15 +74,17 @@ impl Snapshot {
         Ok(outcome)
     }
 
-    /// Whether more is out of date than when the checkpoint was written that this version stands on: whoever writes one cleans up, and
-    /// what is retained changes at midnight only. To look into the whole log after each checkpoint would cost more than the checkpoint.
+    /// Returns whether more files are out of date than at the time of this version's checkpoint. A
+    /// writer cleans up when it writes a checkpoint, and the retained files change only at
+    /// midnight. A look into the whole log after each checkpoint would cost more than the
+    /// checkpoint.
     pub(crate) fn is_clean_up_due(&self) -> bool {
         let cutoff_ms = |moment_ms| cutoff_ms(moment_ms, self.properties().log_retention_ms);
         let last = self.segment().checkpoint.as_ref().and_then(|checkpoint| checkpoint.files.first());
         last.is_none_or(|file| cutoff_ms(file.modified_ms) < cutoff_ms(self.env().now_ms()))
     }
 
-    /// A plan that rests on a checkpoint that can be read.
+    /// Returns a plan that rests on a readable checkpoint.
     async fn plan_cleanup(&self, listed: &[ListedLogFile]) -> Result<Option<CleanupPlan>> {
         let cutoff_ms = cutoff_ms(self.env().now_ms(), self.properties().log_retention_ms);
         let Some(cutoff_version) = self.newest_until(listed, cutoff_ms).await? else { return Ok(None) };
@@ -110,10 +116,10 @@ impl Snapshot {
         }
     }
 
-    /// The newest version that was made until then.
+    /// Returns the newest version that was committed at this time or earlier.
     pub(crate) async fn newest_until(&self, listed: &[ListedLogFile], moment_ms: i64) -> Result<Option<u64>> {
         let commits = log::adjusted_times(listed);
-        // The first commit that is younger lies between these.
+        // The first younger commit lies in this interval.
         let (mut from, mut to) = (0, commits.len());
         while from < to {
             let middle = from.midpoint(to);
@@ -121,14 +127,15 @@ impl Snapshot {
             match self.time_ms(path, *file_time_ms).await {
                 Ok(time_ms) if time_ms > moment_ms => to = middle,
                 Err(error) if !error.is_not_found() => return Err(error),
-                // What another clean-up took meanwhile was old enough for that.
+                // If another clean-up has deleted the commit meanwhile, the commit was old enough.
                 Ok(_) | Err(_) => from = middle + 1,
             }
         }
         Ok(from.checked_sub(1).and_then(|index| commits.get(index)).map(|(path, _)| path.version))
     }
 
-    /// When a version was made, by the clock that the table has for it.
+    /// Returns the time at which a version was committed: its in-commit timestamp if the table has
+    /// them, else the time of its file.
     async fn time_ms(&self, path: &LogPath, file_time_ms: i64) -> Result<i64> {
         let properties = self.properties();
         let since = properties.in_commit_timestamp_enablement_version.unwrap_or(0);
@@ -140,7 +147,8 @@ impl Snapshot {
         timestamp.ok_or_else(|| Error::corrupt(&path.name, "a commit without the in-commit timestamp that the table has"))
     }
 
-    /// In this order, with the checksums that Hadoop may have left beside them.
+    /// Deletes these files in this order, with the checksum files that Hadoop may have left beside
+    /// them.
     async fn delete_named<'a>(&self, folder: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
         let mut paths = Vec::new();
         for name in names {
@@ -154,7 +162,8 @@ impl Snapshot {
         if paths.is_empty() { Ok(()) } else { self.store().delete(&paths).await }
     }
 
-    /// Deletes sidecars that no checkpoint names and that are too old to belong to one that is being written.
+    /// Deletes sidecars that no checkpoint names and that are too old to belong to a checkpoint
+    /// that is being written.
     async fn delete_sidecars(&self) -> Result<u64> {
         let before_ms = cutoff_ms(self.env().now_ms(), UNREFERENCED_MS);
         let listed = self.store().list_after(&self.store().path_of(SIDECAR_DIR)?, "").await?;
@@ -170,7 +179,8 @@ impl Snapshot {
         Ok(names.len() as u64)
     }
 
-    /// The sidecars that any checkpoint names. If one cannot be read, nobody knows which these are, and that is an error.
+    /// Returns the sidecars that any checkpoint names. A checkpoint that cannot be read is an
+    /// error, because its sidecars are unknown.
     async fn named_sidecars(&self) -> Result<HashSet<String>> {
         let mut named = HashSet::new();
         for file in log::list_log(self.store(), None).await? {
@@ -179,7 +189,7 @@ impl Snapshot {
             };
             let files = CheckpointFiles { version: file.path.version, kind, files: vec![file] };
             let actions = match checkpoint::read_other_actions(self.store(), &files, columns::SIDECARS).await {
-                // Another clean-up took it meanwhile.
+                // Another clean-up deleted the checkpoint meanwhile.
                 Err(error) if error.is_not_found() => continue,
                 actions => actions?,
             };
@@ -194,7 +204,8 @@ impl Snapshot {
         Ok(named)
     }
 
-    /// Deletes uploads into the log that somebody abandoned: hidden files that end in `.tmp` or `.tmp.3`, as Hadoop's clients leave them.
+    /// Deletes abandoned uploads into the log: hidden files that end in `.tmp` or `.tmp.3`, as
+    /// Hadoop's clients leave them.
     async fn delete_leftovers(&self) -> Result<u64> {
         let before_ms = cutoff_ms(self.env().now_ms(), UNREFERENCED_MS);
         let folder = self.store().path_of(LOG_DIR)?;
@@ -211,7 +222,7 @@ fn has_classic(listed: &[ListedLogFile], version: u64) -> bool {
     listed.iter().any(|file| file.path.name == name)
 }
 
-/// Whether this is an upload of a file of the log.
+/// Returns whether this is the name of an upload of a log file.
 fn is_upload(name: &str) -> bool {
     let Some(rest) = name.strip_prefix('.') else { return false };
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,7 +1,9 @@
-//! Log compactions: one file that stands for a window of commits, for readers that would otherwise read them all.
+//! Log compactions: one file replaces a range of commits, so that readers need not read each
+//! commit.
 //!
-//! Nothing depends on them, lakebed's own readers least of all: some writers leave out removals that an older checkpoint needs, and
-//! nobody can tell their compactions from others. What is left in one is decided by `lakebed_core::log::compaction`.
+//! Nothing depends on compactions, and lakebed's own readers do not use them: some writers leave
+//! out removals that an older checkpoint needs, and a reader cannot tell their compactions from
+//! others. `lakebed_core::log::compaction` decides which actions a compaction keeps.
 
 use std::ops::RangeInclusive;
 
@@ -15,16 +17,18 @@ use lakebed_io::store::PutOutcome;
 
 use crate::{Error, Result, Snapshot};
 
-/// Commits that are fetched at a time.
+/// The number of commits that are read at a time.
 const CONCURRENCY: usize = 16;
 
-/// The commits of a window are in memory together.
+/// The most bytes of commits in one compaction. All its commits are in memory together.
 const MAX_BYTES: usize = 256 << 20;
 
 impl Snapshot {
-    /// Writes the compaction of these versions and tells the name of its file; nothing if there is one already.
+    /// Writes the compaction of these versions and returns the name of its file; None if the file
+    /// exists already.
     ///
-    /// It keeps every removal of the window, of files and of domains, whatever its age: what it undoes may be older than the window.
+    /// The compaction keeps every removal of these versions, of files and of domains, whatever its
+    /// age, because a removal can apply to an addition that is older than these versions.
     pub async fn compact_log(&self, versions: RangeInclusive<u64>) -> Result<Option<String>> {
         check_write(self.protocol(), self.url())?;
         let (first, last) = (*versions.start(), *versions.end());

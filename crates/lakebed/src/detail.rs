@@ -1,4 +1,4 @@
-//! What a table is: everything about it but its rows.
+//! Describes a table: everything about it except its rows.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,40 @@ use lakebed_core::action::Protocol;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Result, Snapshot};
 
-/// What a table is.
+/// The description of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detail {
     /// The table's GUID.
     pub id: String,
-    /// Its name, if it has one.
+    /// The table's name, if it has one.
     pub name: Option<String>,
-    /// Its description, if it has one.
+    /// The table's description, if it has one.
     pub description: Option<String>,
-    /// Its URL, without secrets.
+    /// The table's URL, without secrets.
     pub location: String,
-    /// The version that this is about.
+    /// The version that this describes.
     pub version: u64,
-    /// When it was made, in milliseconds since the epoch.
+    /// The time when the table was created, in milliseconds since the epoch.
     pub created_at_ms: Option<i64>,
-    /// When this version was committed, in milliseconds since the epoch.
+    /// The time when this version was committed, in milliseconds since the epoch.
     pub last_modified_ms: Option<i64>,
-    /// In the order of the directories.
+    /// The partition columns, in the order of the directories.
     pub partition_columns: Vec<String>,
-    /// In order; fields of structs as `a.b`.
+    /// The clustering columns, in order. A field of a struct is written as `a.b`.
     pub clustering_columns: Vec<String>,
-    /// How many files.
+    /// The number of data files.
     pub num_files: u64,
-    /// Their size.
+    /// The total size of the data files.
     pub size_bytes: u64,
     /// The properties that are set.
     pub properties: BTreeMap<String, String>,
-    /// What readers and writers must know.
+    /// The features that readers and writers of the table must support.
     pub protocol: Protocol,
 }
 
 impl Snapshot {
-    /// Everything about the table but its rows. Files are counted in the log, of whose checkpoint no more is read than tells them apart.
+    /// Returns everything about the table except its rows. Files are counted from the log. Of a
+    /// checkpoint, only the columns that distinguish files are read.
     pub async fn detail(&self) -> Result<Detail> {
         let this = self.by_log().await?;
         let (num_files, size_bytes) = this.count_files().await?;

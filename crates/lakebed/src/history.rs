@@ -1,4 +1,4 @@
-//! Who did what to the table, newest first.
+//! The history of a table: the commits that the log still has, newest first.
 
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::Result;
@@ -9,22 +9,23 @@ use lakebed_io::log;
 use crate::Snapshot;
 use crate::snapshot::commit_info;
 
-/// How many commits are read at a time.
+/// The number of commits that are read at a time.
 const CONCURRENCY: usize = 32;
 
 /// One commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryEntry {
-    /// The version that it made.
+    /// The version that the commit created.
     pub version: u64,
-    /// When, in milliseconds since the epoch: the commit's own timestamp, else the adjusted time of its file.
+    /// The time of the commit in milliseconds since the epoch: the commit's own timestamp, else the
+    /// adjusted time of its file.
     pub timestamp_ms: i64,
-    /// What the writer told; empty if it told nothing.
+    /// The `commitInfo` of the writer; empty if the commit has none.
     pub info: CommitInfo,
 }
 
 impl Snapshot {
-    /// The commits up to this version that the log still has, newest first.
+    /// Returns the commits up to this version that the log still has, newest first.
     pub async fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
         let listed = log::list_log(self.store(), None).await?;
         let times = log::adjusted_times(&listed);

@@ -1,6 +1,7 @@
-//! Delta Lake tables: snapshots, scans and what is done to tables.
+//! Delta Lake tables: snapshots, scans, changes and maintenance.
 //!
-//! Begin with [`Table::at`]. Modules stand bottom to top: each uses only those above its own line.
+//! Begin with [`Table::at`]. The modules are listed bottom to top: each uses only modules above its
+//! own line.
 #![warn(missing_docs)]
 
 mod wire;

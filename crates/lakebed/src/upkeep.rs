@@ -1,6 +1,7 @@
-//! What follows a commit and never fails it: the checksum of the version, a checkpoint when one is due, the end of what is out of date.
+//! Upkeep after a commit: writes the checksum of the version, a checkpoint when one is due, and
+//! deletes log files that are out of date. A failure of upkeep never fails the commit.
 //!
-//! [`Snapshot::after_commit`] does all of it; each step can be asked for alone.
+//! [`Snapshot::after_commit`] does all of it; each step can also be called alone.
 
 use bytes::Bytes;
 use lakebed_core::action::json::CommitLines;
@@ -12,44 +13,50 @@ use crate::checkpoint::CheckpointOutcome;
 use crate::cleanup::CleanupOutcome;
 use crate::{Error, Result, Snapshot};
 
-/// A checkpoint is due ahead of time when commits since the last one touched so many files: to read the table means to read them all.
+/// A checkpoint is due early when the commits since the last one touched this many files, because
+/// every reader has to read all these actions.
 const BUSY_FILES: u64 = 50_000;
 
-/// Of a large table, when they touched one in so many of its files: its checkpoint costs more.
+/// In a large table, a checkpoint is due early only when the commits touched one of this many
+/// files, because its checkpoint costs more.
 const BUSY_SHARE: u64 = 4;
 
-/// Where the table does not say how many commits lie between two checkpoints: so many, and as many again for each so many files. A writer
-/// pays for a checkpoint by the file, readers for the commits since the last one by the commit.
+/// The number of commits between two checkpoints if the table does not set it: `INTERVAL`, and as
+/// many again for each `FILES_PER_INTERVAL` files. For a writer, the cost of a checkpoint grows
+/// with the number of files. For readers, the cost grows with the number of commits since the last
+/// checkpoint.
 const INTERVAL: u64 = 10;
 const FILES_PER_INTERVAL: u64 = 4_000;
 const LONGEST_INTERVAL: u64 = 100;
 
-/// The commit that made a snapshot.
+/// The commit that created a snapshot.
 #[derive(Debug, Clone)]
 pub struct NewCommit {
-    /// All lines of its file.
+    /// All lines of the commit file.
     pub lines: Bytes,
-    /// What its writer knows of the files that it adds and removes.
+    /// What the writer knows about the files that the commit adds and removes.
     pub changes: FileChanges,
-    /// The checksum of the version before, if it is at hand.
+    /// The checksum of the version before, if it is known.
     pub previous: Option<VersionChecksum>,
 }
 
-/// What was done after a commit.
+/// The result of the upkeep after a commit.
 #[derive(Debug, Default)]
 pub struct UpkeepOutcome {
-    /// The checksum of the version, if it can be known.
+    /// The checksum of the version, if it can be computed.
     pub checksum: Option<VersionChecksum>,
     /// The checkpoint, if one was due.
     pub checkpoint: Option<CheckpointOutcome>,
-    /// What was cleaned up, if a checkpoint was written.
+    /// The result of the clean-up, if a checkpoint was written.
     pub cleanup: Option<CleanupOutcome>,
-    /// What went wrong. The commit stands, and whoever comes next makes good for it.
+    /// The errors of the upkeep. The commit is valid, and a later commit makes up for the failed
+    /// upkeep.
     pub problems: Vec<Error>,
 }
 
 impl Snapshot {
-    /// Does what should follow the commit that made this version. What goes wrong is told, and else without consequence.
+    /// Does the upkeep that follows the commit of this version. Errors are returned and logged, and
+    /// have no other effect.
     pub async fn after_commit(&self, commit: &NewCommit) -> UpkeepOutcome {
         let mut outcome = UpkeepOutcome::default();
         let mut problems = Vec::new();
@@ -69,7 +76,8 @@ impl Snapshot {
         UpkeepOutcome { problems, ..outcome }
     }
 
-    /// Writes the checksum of this version, made out of that of the version before and the commit; nothing if it cannot be known.
+    /// Writes the checksum of this version, computed from the checksum of the version before and
+    /// the commit. Returns None if it cannot be computed.
     pub async fn put_next_checksum(&self, commit: &NewCommit) -> Result<Option<VersionChecksum>> {
         let mut next = match (self.version().checked_sub(1), &commit.previous) {
             (None, _) => Successor::of_nothing(),
@@ -86,7 +94,7 @@ impl Snapshot {
         Ok(Some(checksum))
     }
 
-    /// The checksum of a version, if its file is there and sound.
+    /// Returns the checksum of a version, if its file exists and is sound.
     async fn read_checksum_of(&self, version: u64) -> Result<Option<VersionChecksum>> {
         let path = LogPath { version, kind: LogKind::Checksum, name: checksum_name(version) };
         match log::read_checksum(self.store(), &path).await {
@@ -96,16 +104,19 @@ impl Snapshot {
         }
     }
 
-    /// Whether a checkpoint of this version is due, whose commit has so many actions.
+    /// Returns whether a checkpoint of this version is due. The commit of the version has this many
+    /// actions.
     ///
-    /// One is every `delta.checkpointInterval` versions; if that is unset every 10, up to 100 for tables of many files. One is before that
-    /// when the commits since the last one touched many files, and after it when nobody wrote the one that was due; for these it is looked
-    /// first whether somebody has.
+    /// A checkpoint is due every `delta.checkpointInterval` versions. If that property is unset, it
+    /// is due every 10 versions, and up to every 100 versions for tables with many files. It is due
+    /// earlier if the commits since the last one touched many files. It is due later if no writer
+    /// wrote it when it was due. In these two cases, the hint shows first whether another writer
+    /// has written one.
     pub async fn is_checkpoint_due(&self, actions: u64) -> Result<bool> {
         self.is_due(actions, self.known_files()).await
     }
 
-    /// The same of a table with so many files.
+    /// Returns whether a checkpoint is due in a table with this many files.
     async fn is_due(&self, actions: u64, files: u64) -> Result<bool> {
         let interval = self.properties().checkpoint_interval.unwrap_or_else(|| usual_interval(files));
         if self.version() == 0 {
@@ -130,12 +141,13 @@ impl Snapshot {
         touched >= BUSY_FILES.max(files / BUSY_SHARE)
     }
 
-    /// How many files the table has, if its checksum tells.
+    /// Returns the number of files of the table according to the checksum; 0 without a checksum.
     fn known_files(&self) -> u64 {
         self.checksum().map_or(0, files_of)
     }
 
-    /// Writes a checkpoint and, if the commit alone did not tell the checksum, the one that the checkpoint makes known.
+    /// Writes a checkpoint. If the commit alone did not determine the checksum, the checkpoint
+    /// does, and the checksum is written too.
     async fn checkpoint_and_checksum(&self, checksum: &mut Option<VersionChecksum>) -> Result<CheckpointOutcome> {
         let outcome = self.checkpoint().await?;
         if checksum.is_none()
@@ -156,7 +168,7 @@ fn usual_interval(files: u64) -> u64 {
     (INTERVAL * (1 + files / FILES_PER_INTERVAL)).min(LONGEST_INTERVAL)
 }
 
-/// The value, or its error among the problems.
+/// Returns the value, or adds the error to the problems.
 fn noted<T>(result: Result<T>, problems: &mut Vec<Error>) -> Option<T> {
     result.map_err(|error| problems.push(error)).ok()
 }
