@@ -87,7 +87,7 @@ impl ScanFile {
             return Err(Error::corrupt(&self.path, "its first row id is negative"));
         }
         if self.range.as_ref().is_some_and(|range| range.start >= range.end) {
-            return Err(Error::invalid_input(format!("{}: its range holds no bytes", self.path)));
+            return Err(invalid_task(format!("{}: its range holds no bytes", self.path)));
         }
         Ok(())
     }
@@ -125,4 +125,9 @@ impl FileRows {
             Self::Known(_) => Ok(()),
         }
     }
+}
+
+/// Returns the error for a task that contradicts itself.
+pub(super) fn invalid_task(message: impl std::fmt::Display) -> Error {
+    Error::invalid_input(format!("not a scan task that can be read: {message}"))
 }

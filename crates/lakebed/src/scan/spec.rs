@@ -2,9 +2,9 @@
 
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::MappingMode;
+use lakebed_expr::Predicate;
 
 use super::row_column::RowColumn;
-use lakebed_expr::Predicate;
 
 /// How the rows of data files become rows of a scan. All files of a scan share one spec.
 #[derive(Debug, Clone, PartialEq, Default)]

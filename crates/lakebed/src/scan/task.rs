@@ -10,11 +10,11 @@ mod wire;
 
 use lakebed_io::store::{Store, StoreOptions};
 
-use super::file::ScanFile;
+use super::file::{ScanFile, invalid_task};
 use super::read::{ReadOptions, read_files};
 use super::spec::ScanSpec;
+use crate::Result;
 use crate::runtime::stream::RecordBatchStream;
-use crate::{Error, Result};
 
 /// Files of one table, and what to read of them.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,7 +31,7 @@ impl ScanTask {
         crate::wire::check_root(&self.spec.table_url)?;
         for column in &self.spec.partition_columns {
             if self.spec.schema.field(column).is_none() {
-                return Err(invalid(format!("partition column {column} is not in the schema")));
+                return Err(invalid_task(format!("partition column {column} is not in the schema")));
             }
         }
         self.spec.output_schema()?;
@@ -39,7 +39,7 @@ impl ScanTask {
         let asks = self.spec.row_columns.iter().find(|column| column.kind.is_of_change());
         match (asks, self.files.iter().find(|file| file.change.is_none())) {
             (Some(column), Some(file)) => {
-                Err(invalid(format!("column {} tells of changes, of which {} is none", column.name, file.path)))
+                Err(invalid_task(format!("column {} tells of changes, of which {} is none", column.name, file.path)))
             }
             _ => Ok(()),
         }
@@ -58,8 +58,4 @@ pub async fn read_task(store: &Store, task: ScanTask) -> Result<RecordBatchStrea
 pub async fn read_task_at(task: ScanTask, options: StoreOptions) -> Result<RecordBatchStream> {
     let store = Store::open(&task.spec.table_url, options)?;
     read_task(&store, task).await
-}
-
-fn invalid(message: impl std::fmt::Display) -> Error {
-    Error::invalid_input(format!("not a scan task that can be read: {message}"))
 }

@@ -117,7 +117,10 @@ fn task_with_invalid_files_is_refused() {
     check_refused(&changed(|task| task["files"][0]["size"] = (-1).into()), "damaged");
     check_refused(&changed(|task| task["files"][0]["deletion_vector"]["pathOrInlineDv"] = "x".into()), "x");
     check_refused(&changed(|task| task["files"][0]["only_deleted_by"]["pathOrInlineDv"] = "x".into()), "x");
-    check_refused(&changed(|task| task["files"][0]["range"] = serde_json::json!([5, 5])), "holds no bytes");
+    check_refused(
+        &changed(|task| task["files"][0]["range"] = serde_json::json!([5, 5])),
+        "not a scan task that can be read: day=2026-11-21/a%20b.parquet: its range holds no bytes",
+    );
     check_refused(&changed(|task| task["files"][0]["change"]["type"] = "undone".into()), "no change type undone");
     check_refused(&changed(|task| task["row_columns"][0][0] = "change_type".into()), "c.parquet is none");
 }

@@ -9,8 +9,8 @@ use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::schema;
 use lakebed_expr::Predicate;
 
-use super::{ScanTask, invalid};
-use crate::scan::file::{FileRows, ScanFile};
+use super::ScanTask;
+use crate::scan::file::{FileRows, ScanFile, invalid_task};
 use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
@@ -115,13 +115,13 @@ fn read(bytes: &[u8]) -> Result<ScanTask> {
     let wire: Task = crate::wire::from_bytes(bytes, "scan_task", VERSION)?;
     let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn { kind, name }),
-        None => Err(invalid(format!("there is no row column {kind}"))),
+        None => Err(invalid_task(format!("there is no row column {kind}"))),
     });
     let spec = ScanSpec {
         table_url: wire.table_url,
         schema: schema::parse(&wire.schema)?,
         partition_columns: wire.partition_columns,
-        mapping_mode: wire.mapping_mode.parse().map_err(|said| invalid(format!("the mapping mode {said}")))?,
+        mapping_mode: wire.mapping_mode.parse().map_err(|said| invalid_task(format!("the mapping mode {said}")))?,
         columns: wire.columns,
         filter: wire.filter.map(Predicate::from),
         now_ms: wire.now_ms,
@@ -184,7 +184,7 @@ impl TryFrom<Change> for FileChange {
 
     fn try_from(change: Change) -> Result<Self> {
         let change_type = ChangeType::of_name(&change.change_type)
-            .ok_or_else(|| invalid(format!("there is no change type {}", change.change_type)))?;
+            .ok_or_else(|| invalid_task(format!("there is no change type {}", change.change_type)))?;
         Ok(Self { change_type, version: change.version, timestamp_ms: change.timestamp_ms })
     }
 }
