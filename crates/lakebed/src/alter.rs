@@ -46,10 +46,11 @@ impl Table {
         }
         let columns = if names.is_empty() { Vec::new() } else { key_columns(&snapshot, &names)? };
         let physical: Vec<Vec<String>> = columns.iter().map(|column| column.physical.clone()).collect();
-        if physical == snapshot.physical_clustering_columns().await? {
+        let definition = Definition::of(&snapshot).await?;
+        if physical == definition.clustering {
             return Ok(AlterOutcome { version: snapshot.version(), committed: false, snapshot: Some(snapshot) });
         }
-        let definition = Definition::of(&snapshot).await?.clustered_by(physical)?;
+        let definition = definition.clustered_by(physical)?;
         let mut transaction = Transaction::begin(&snapshot, CommitSettings::default()).await?;
         definition.register(None, &mut transaction, &snapshot).await?;
         let new: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
