@@ -131,12 +131,7 @@ impl Default for ChangeOptions {
 
 impl ChangeOptions {
     fn commit_settings(&self) -> CommitSettings {
-        let defaults = CommitSettings::default();
-        CommitSettings {
-            user_metadata: self.user_metadata.clone(),
-            timeout: self.timeout.unwrap_or(defaults.timeout),
-            ..defaults
-        }
+        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
     }
 
     /// Returns the conflicts after which the change is done again on a newer version. After a

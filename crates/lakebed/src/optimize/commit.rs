@@ -149,12 +149,7 @@ impl<'a> Committer<'a> {
     }
 
     fn settings(&self) -> CommitSettings {
-        let defaults = CommitSettings::default();
-        CommitSettings {
-            user_metadata: self.options.user_metadata.clone(),
-            timeout: self.options.timeout.unwrap_or(defaults.timeout),
-            ..defaults
-        }
+        CommitSettings::of(self.options.user_metadata.as_ref(), self.options.timeout)
     }
 
     /// Returns the groups whose files are all in the table. The new files of other groups are

@@ -83,6 +83,13 @@ impl Default for CommitSettings {
     }
 }
 
+impl CommitSettings {
+    /// Returns the settings of a caller that may leave the time limit to the default.
+    pub(crate) fn of(user_metadata: Option<&String>, timeout: Option<Duration>) -> Self {
+        Self { user_metadata: user_metadata.cloned(), timeout: timeout.unwrap_or(DEFAULT_TIMEOUT), ..Self::default() }
+    }
+}
+
 impl Transaction {
     /// Begins a transaction on top of a snapshot. It is an error, before anything is written, if
     /// lakebed cannot write the table correctly.

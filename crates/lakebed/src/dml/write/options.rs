@@ -105,11 +105,6 @@ impl WriteOptions {
     }
 
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        let defaults = CommitSettings::default();
-        CommitSettings {
-            user_metadata: self.user_metadata.clone(),
-            timeout: self.timeout.unwrap_or(defaults.timeout),
-            ..defaults
-        }
+        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
     }
 }
