@@ -1,4 +1,5 @@
-//! Changes of rows from end to end: races with other changes, and requests to the store.
+//! Changes of rows from end to end: races with other changes, failures, and requests to the store.
 
 mod budgets;
+mod failures;
 mod races;
