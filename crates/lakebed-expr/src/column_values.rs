@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Schema};
+use arrow_schema::Schema;
 use datafusion_common::ScalarValue;
-use datafusion_expr::Expr;
 
 use crate::bind::binder::Binder;
 use crate::bind::schema::nullable;
 use crate::calendar::{date_text, timestamp_text};
-use crate::evaluate::properties::may_fail;
 use crate::evaluate::text_value::decimal_text;
 use crate::filter::{Conjunct, Filter};
+use crate::spelling::quoted_path;
 use crate::syntax::lex::Span;
 use crate::syntax::tree::{Comparison, Is, Kind, Node};
+use crate::types::MAX_DIGITS;
 
 /// The values of a column that match.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,79 +29,81 @@ pub enum ColumnValues {
     Ranges(Vec<(ScalarValue, ScalarValue)>),
 }
 
+/// A condition as a tree and as the text that parses to this tree.
+struct Condition {
+    tree: Node,
+    text: String,
+}
+
 impl Filter {
-    /// Builds the filter for rows whose column has one of these values, or also null. Returns `None`
-    /// if a value has no literal, or cannot be compared with the column.
+    /// Builds the filter for rows whose column has one of these values. If `or_null`, rows whose
+    /// column is null match too. Returns `None` if a value has no literal, or cannot be compared
+    /// with the column.
     pub fn of_column(schema: &Schema, path: &[String], values: &ColumnValues, or_null: bool) -> Option<Filter> {
-        let column = quoted(path);
-        let (value_nodes, value_text) = match values {
-            ColumnValues::None => (Vec::new(), String::new()),
-            ColumnValues::Listed(values) => {
-                let texts = values.iter().map(literal_text).collect::<Option<Vec<_>>>()?;
-                let list = values.iter().map(literal).collect();
-                let kind = Kind::In { value: Box::new(node(Kind::Path(path.to_vec()))), list, negated: false };
-                (vec![node(kind)], format!("{column} IN ({})", texts.join(", ")))
-            }
+        let mut conditions = match values {
+            ColumnValues::None => Vec::new(),
+            ColumnValues::Listed(values) => vec![listed(path, values)?],
             ColumnValues::Ranges(ranges) => {
-                let texts = ranges.iter().map(|range| range_text(&column, range)).collect::<Option<Vec<_>>>()?;
-                let text = if texts.len() == 1 { texts.concat() } else { format!("({})", texts.join(" OR ")) };
-                (ranges.iter().map(|range| range_node(path, range)).collect(), text)
+                vec![any(ranges.iter().map(|range| within(path, range)).collect::<Option<_>>()?)]
             }
         };
-        let values = match <[Node; 1]>::try_from(value_nodes) {
-            Ok([one]) => Some(one),
-            Err(none) if none.is_empty() => None,
-            Err(several) => Some(node(Kind::Any(several))),
-        };
-        let is_null = || {
-            let value = Box::new(node(Kind::Path(path.to_vec())));
-            node(Kind::Is { value, what: Is::Null, negated: false })
-        };
-        let (tree, text) = match (values, or_null) {
-            (Some(values), true) => (node(Kind::Any(vec![values, is_null()])), format!("({value_text} OR {column} IS NULL)")),
-            (Some(values), false) => (values, value_text),
-            (None, true) => (is_null(), format!("{column} IS NULL")),
-            (None, false) => (node(Kind::Boolean(false)), "FALSE".to_owned()),
-        };
+        conditions.extend(or_null.then(|| is_null(path)));
+        let Condition { tree, text } = any(conditions);
         let schema = Arc::new(nullable(schema));
         let expr = Binder { text: &text, schema: &schema }.condition(&tree).ok()?;
-        let conjuncts = match expr {
-            Expr::Literal(ScalarValue::Boolean(Some(true)), _) => Vec::new(),
-            expr => vec![Conjunct { may_fail: may_fail(&expr), expr, text: without_parentheses(&text).to_owned() }],
-        };
-        Some(Filter::of(conjuncts, text, schema))
+        // The parser gives a conjunct the text inside its parentheses.
+        let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(&text).to_owned();
+        Some(Filter::of(Conjunct::of(expr, inside).into_iter().collect(), text, schema))
     }
 }
 
-/// The parser gives a conjunct the text inside its parentheses.
-fn without_parentheses(text: &str) -> &str {
-    text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text)
+/// The condition that one of these conditions is true.
+fn any(conditions: Vec<Condition>) -> Condition {
+    match <[Condition; 1]>::try_from(conditions) {
+        Ok([one]) => one,
+        Err(none) if none.is_empty() => Condition { tree: node(Kind::Boolean(false)), text: "FALSE".to_owned() },
+        Err(several) => {
+            let (trees, texts): (Vec<Node>, Vec<String>) = several.into_iter().map(|one| (one.tree, one.text)).unzip();
+            Condition { tree: node(Kind::Any(trees)), text: format!("({})", texts.join(" OR ")) }
+        }
+    }
+}
+
+fn listed(path: &[String], values: &[ScalarValue]) -> Option<Condition> {
+    let texts = values.iter().map(literal_text).collect::<Option<Vec<_>>>()?;
+    let list = values.iter().map(|value| node(Kind::Value(value.clone()))).collect();
+    Some(Condition {
+        tree: node(Kind::In { value: column(path), list, negated: false }),
+        text: format!("{} IN ({})", quoted_path(path), texts.join(", ")),
+    })
+}
+
+fn within(path: &[String], (low, high): &(ScalarValue, ScalarValue)) -> Option<Condition> {
+    let (name, low_text, high_text) = (quoted_path(path), literal_text(low)?, literal_text(high)?);
+    let literal = |value: &ScalarValue| Box::new(node(Kind::Value(value.clone())));
+    let (kind, text) = if low == high {
+        (Kind::Compare(Comparison::Equal, column(path), literal(low)), format!("{name} = {low_text}"))
+    } else {
+        let (low, high) = (literal(low), literal(high));
+        (Kind::Between { value: column(path), low, high, negated: false }, format!("{name} BETWEEN {low_text} AND {high_text}"))
+    };
+    Some(Condition { tree: node(kind), text })
+}
+
+fn is_null(path: &[String]) -> Condition {
+    Condition {
+        tree: node(Kind::Is { value: column(path), what: Is::Null, negated: false }),
+        text: format!("{} IS NULL", quoted_path(path)),
+    }
+}
+
+fn column(path: &[String]) -> Box<Node> {
+    Box::new(node(Kind::Path(path.to_vec())))
 }
 
 /// A node of a tree that has no text.
 fn node(kind: Kind) -> Node {
     Node::new(Span { start: 0, end: 0 }, kind)
-}
-
-fn literal(value: &ScalarValue) -> Node {
-    node(Kind::Value(value.clone()))
-}
-
-fn range_node(path: &[String], (low, high): &(ScalarValue, ScalarValue)) -> Node {
-    let column = Box::new(node(Kind::Path(path.to_vec())));
-    if low == high {
-        return node(Kind::Compare(Comparison::Equal, column, Box::new(literal(low))));
-    }
-    node(Kind::Between { value: column, low: Box::new(literal(low)), high: Box::new(literal(high)), negated: false })
-}
-
-fn range_text(column: &str, (low, high): &(ScalarValue, ScalarValue)) -> Option<String> {
-    let low_text = literal_text(low)?;
-    Some(if low == high {
-        format!("{column} = {low_text}")
-    } else {
-        format!("{column} BETWEEN {low_text} AND {}", literal_text(high)?)
-    })
 }
 
 /// The literal of a value in Spark's SQL; `None` if the value has none.
@@ -123,18 +125,9 @@ fn literal_text(value: &ScalarValue) -> Option<String> {
     })
 }
 
-/// A path as SQL writes it.
-fn quoted(path: &[String]) -> String {
-    path.iter().map(|name| format!("`{}`", name.replace('`', "``"))).collect::<Vec<_>>().join(".")
-}
-
 /// The decimal with as many digits as its literal has.
 pub fn decimal_of_digits(value: i128, scale: i8) -> Option<ScalarValue> {
     let digits = u8::try_from(value.unsigned_abs().to_string().len()).ok()?;
     let precision = digits.max(u8::try_from(scale).ok()?).max(1);
-    matches!(DataType::Decimal128(precision, scale), DataType::Decimal128(1..=38, _)).then_some(ScalarValue::Decimal128(
-        Some(value),
-        precision,
-        scale,
-    ))
+    (precision <= MAX_DIGITS).then_some(ScalarValue::Decimal128(Some(value), precision, scale))
 }

@@ -48,6 +48,16 @@ pub struct Conjunct {
     pub may_fail: bool,
 }
 
+impl Conjunct {
+    /// Returns the conjunct of a condition, or `None` if the condition is always true.
+    pub(crate) fn of(expr: Expr, text: String) -> Option<Self> {
+        match expr {
+            Expr::Literal(ScalarValue::Boolean(Some(true)), _) => None,
+            expr => Some(Self { may_fail: may_fail(&expr), expr, text }),
+        }
+    }
+}
+
 /// Parses a filter over the columns of a schema.
 ///
 /// # Errors
@@ -60,11 +70,8 @@ pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Fi
     let binder = Binder { text: &text, schema: &schema };
     let mut conjuncts = Vec::new();
     for part in conjunctions(&node) {
-        let expr = binder.condition(part)?;
-        if !matches!(expr, Expr::Literal(ScalarValue::Boolean(Some(true)), _)) {
-            let text = text.get(part.span.start..part.span.end).unwrap_or_default().to_string();
-            conjuncts.push(Conjunct { may_fail: may_fail(&expr), expr, text });
-        }
+        let of_part = text.get(part.span.start..part.span.end).unwrap_or_default().to_string();
+        conjuncts.extend(Conjunct::of(binder.condition(part)?, of_part));
     }
     Ok(Filter::of(conjuncts, text, schema))
 }
@@ -223,17 +230,13 @@ impl Filter {
 
     /// Makes a filter of one condition over the same schema.
     fn derived(&self, expr: Expr, text: String) -> Filter {
-        let expr = fold_if_possible(expr);
-        let conjuncts = match expr {
-            Expr::Literal(ScalarValue::Boolean(Some(true)), _) => Vec::new(),
-            expr => vec![Conjunct { may_fail: may_fail(&expr), expr, text: text.clone() }],
-        };
+        let conjuncts = Conjunct::of(fold_if_possible(expr), text.clone()).into_iter().collect();
         Filter::of(conjuncts, text, Arc::clone(self.schema()))
     }
 }
 
 /// Joins the texts of conditions with AND or OR.
-pub fn joined_text<'a>(operator: &str, operands: impl IntoIterator<Item = &'a str>) -> String {
+fn joined_text<'a>(operator: &str, operands: impl IntoIterator<Item = &'a str>) -> String {
     operands.into_iter().map(in_parentheses).collect::<Vec<_>>().join(&format!(" {operator} "))
 }
 

@@ -40,6 +40,6 @@ pub use evaluate::short_decimal::{saturated_to_i64, short_decimal_type};
 
 pub use evaluate::tree::columns_of;
 pub use expression::{Expression, parse_expr};
-pub use filter::{Conjunct, Filter, joined_text, matching_rows, parse_filter};
+pub use filter::{Conjunct, Filter, matching_rows, parse_filter};
 pub use predicate::Predicate;
-pub use spelling::nearest_name;
+pub use spelling::{nearest_name, quoted_path};

@@ -1,4 +1,9 @@
-//! Suggestions for misspelled names in messages.
+//! How SQL spells names, and suggestions for misspelled ones.
+
+/// Returns a path as SQL spells it, with each name in backticks.
+pub fn quoted_path(path: &[String]) -> String {
+    path.iter().map(|name| format!("`{}`", name.replace('`', "``"))).collect::<Vec<_>>().join(".")
+}
 
 /// Returns the name that is most similar to `name`, if one is similar enough.
 pub fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {

@@ -8,10 +8,10 @@
 mod tests;
 
 use lakebed_core::schema::{DataType, StructField, StructType};
-use lakebed_expr::{Expression, Filter, field_index};
+use lakebed_expr::{Expression, Filter, field_index, quoted_path};
 use serde_json::{Map, Value, json};
 
-use super::names::{Side, Sides, is_same, quoted};
+use super::names::{Side, Sides, is_same};
 use crate::dml::assign::{Absent, Assignments, column_path, find, is_computed, value};
 use crate::{Error, Result};
 
@@ -255,7 +255,7 @@ impl Reader<'_> {
         let parse = |text: &str| if is_matched { self.sides.expression(text) } else { self.sides.target_expression(text) };
         let act = match &clause.action {
             Action::Update(columns) => {
-                let given = columns.iter().map(|(column, text)| Ok((quoted(&self.path(column)?), text.clone())));
+                let given = columns.iter().map(|(column, text)| Ok((quoted_path(&self.path(column)?), text.clone())));
                 let absent = if self.evolves { Absent::Null } else { Absent::Refused };
                 Act::Update(Assignments::with(self.table, &given.collect::<Result<Vec<_>>>()?, absent, &parse)?)
             }
@@ -313,7 +313,7 @@ impl Reader<'_> {
             match field_index(source, &field.name).and_then(|index| source.get(index)) {
                 Some(given) => {
                     let value = [self.sides.alias(Side::Source).to_owned(), given.name().clone()];
-                    found.push((place, (quoted(std::slice::from_ref(&field.name)), quoted(&value))));
+                    found.push((place, (quoted_path(std::slice::from_ref(&field.name)), quoted_path(&value))));
                 }
                 None if self.evolves || is_computed(field) => {}
                 None => missing.push(field.name.as_str()),

@@ -5,9 +5,9 @@
 
 use lakebed_core::path::hive::NULL_NAME;
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use lakebed_expr::quoted_path;
 
 use super::given::Given;
-use super::names::quoted;
 use crate::definition::columns::as_type;
 use crate::write::rules::WriteRules;
 
@@ -32,7 +32,7 @@ pub(super) fn condition(given: &Given, rules: &WriteRules, source: &StructType) 
 }
 
 fn all_equal(keys: &[String], [target, source]: [&str; 2], in_source: impl Fn(&str, String) -> String) -> String {
-    let column = |alias: &str, key: &String| quoted(&[alias.to_owned(), key.clone()]);
+    let column = |alias: &str, key: &String| quoted_path(&[alias.to_owned(), key.clone()]);
     let equal = |key| format!("{} <=> {}", column(target, key), in_source(key, column(source, key)));
     keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")
 }

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use arrow_schema::{Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructType;
 use lakebed_expr::syntax::{Kind, Node, Span, error_at, parse};
-use lakebed_expr::{Expression, Filter, Options, field_index, filter_schema, nearest_name, parse_expr, parse_filter};
+use lakebed_expr::{
+    Expression, Filter, Options, field_index, filter_schema, nearest_name, parse_expr, parse_filter, quoted_path,
+};
 
 use crate::{Error, Result};
 
@@ -248,11 +250,6 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Returns a path in SQL syntax.
-pub(super) fn quoted(path: &[String]) -> String {
-    path.iter().map(|name| format!("`{}`", name.replace('`', "``"))).collect::<Vec<_>>().join(".")
-}
-
 /// Returns the text with its column names replaced.
 fn rewritten(text: &str, name: impl Fn(Span, &[String]) -> Result<Vec<String>>) -> Result<String> {
     let node = parse(text)?;
@@ -261,7 +258,7 @@ fn rewritten(text: &str, name: impl Fn(Span, &[String]) -> Result<Vec<String>>) 
     let (mut result, mut at) = (String::with_capacity(text.len() * 2), 0);
     for (span, path) in paths.into_values() {
         result.push_str(text.get(at..span.start).unwrap_or_default());
-        result.push_str(&quoted(&name(span, path)?));
+        result.push_str(&quoted_path(&name(span, path)?));
         at = span.end;
     }
     result.push_str(text.get(at..).unwrap_or_default());

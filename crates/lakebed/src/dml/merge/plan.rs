@@ -9,14 +9,14 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array}
 use arrow_schema::{Field, Schema};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
-use lakebed_expr::Filter;
+use lakebed_expr::{Filter, quoted_path};
 
 use super::clause::When;
 use super::clause::{Act, Change, Clause, Clauses, evolving};
 use super::given::Given;
 use super::keys::condition;
 use super::lossless;
-use super::names::{Side, Sides, SidesOptions, quoted};
+use super::names::{Side, Sides, SidesOptions};
 use super::on::On;
 use super::source::Source;
 use super::summary::Summary;
@@ -153,7 +153,7 @@ impl Plan {
         });
         let of_keys = self.on.keys.iter().flat_map(|key| key.target.columns()).filter_map(|path| path.into_iter().next());
         let all: BTreeSet<String> = own.chain(of_keys).collect();
-        all.into_iter().map(|name| quoted(&[name])).collect()
+        all.into_iter().map(|name| quoted_path(&[name])).collect()
     }
 
     /// Returns the source rows that can match at all.
