@@ -1,4 +1,4 @@
-//! Whole tables on local disk, those that `benches/python` generates; what was not generated is
+//! Whole tables on local disk. `benches/python` generates them. A table that was not generated is
 //! left out.
 
 use divan::Bencher;

@@ -147,7 +147,7 @@ async fn retention_beyond_tombstones_needs_commits() {
         assert_eq!(outcome.paths, ["0.parquet", "1.parquet"], "{mode:?}");
     }
     // The one of forty days ago shows where the thirty days begin, and the one of twenty days ago
-    // tells what left within them.
+    // lists the files that left within them.
     for (version, is_known) in [(0, true), (1, true), (2, false), (3, false)] {
         builder.delete_log(&format!("{version:020}.json")).await;
         let outcome = vacuum(&builder, thirty_days()).await;

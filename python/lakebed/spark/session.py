@@ -47,7 +47,7 @@ def setting(spark: SparkSession, name: str, default: str) -> str:
 
 
 def changed(spark: SparkSession, *prefixes: str) -> list[str]:
-    """The settings with names that begin so, and that somebody has set to any value."""
+    """The names of the settings that are set, and begin with one of these prefixes."""
     return sorted(name for name in spark.conf.getAll if name.startswith(prefixes))
 
 

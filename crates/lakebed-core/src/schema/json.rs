@@ -13,8 +13,8 @@ use crate::{Error, Result};
 /// Parses a table's schema.
 ///
 /// Spellings that Spark still reads are taken too: bare `decimal`, `null` for void,
-/// `timestamp_ltz`, intervals of narrower fields, user-defined types (read as what they are stored
-/// as), absent `nullable` (true) and absent `metadata` (none). A type that is not known is an error
+/// `timestamp_ltz`, intervals of narrower fields, user-defined types (read as their stored type),
+/// absent `nullable` (true) and absent `metadata` (none). A type that is not known is an error
 /// that names its column. Types may nest as deep as the JSON parser goes, 128 brackets: 42 structs,
 /// or 127 arrays.
 pub fn parse(json: &str) -> Result<StructType> {

@@ -13,7 +13,7 @@
 //!   microsecond that is cut off to it: 999 µs later. Written with an offset that was itself cut
 //!   off at minutes (local mean time), both bounds give way by 59 s.
 //! - A decimal of more than 15 digits that may have come out of a 64-bit float, as delta-rs writes
-//!   them, gives way by what was lost on the way.
+//!   them, is widened by the error of the float.
 //! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them
 //!   apart. A minimum of NaN is null.
 //! - Of a double column that was once a float, old files have bounds like `1.1`, written for the

@@ -1,7 +1,7 @@
 //! Variants of which a file stores parts in columns of their own ("shredded"), put together again.
 //!
-//! Everything stays in the binary encoding: what a file has as such is copied, only typed values
-//! are encoded. The rules are those of Parquet's "Variant Binary Encoding" and "Variant Shredding".
+//! Everything stays in the binary encoding. Values that a file has in this encoding are copied, and
+//! only typed values are encoded. The rules are those of Parquet's "Variant Binary Encoding" and "Variant Shredding".
 //! Start with [`unshred`].
 
 mod error;

@@ -1,11 +1,11 @@
 //! Which files of a table may hold rows that a filter wants: by partition values first, by
 //! statistics for those that are left.
 //!
-//! `proof` turns the filter into conditions on `facts`, `expression_bounds` and `result_bounds`
-//! know between which values expressions lie, `generated` what partition columns tell of others,
-//! and `constant` computes conditions where columns hold one value. Row groups and pages are judged
-//! in the same way, by `scan::read`. A file is skipped only if its facts prove that no row matches;
-//! what is missing, null or not understood keeps it. Read [`Pruner`] first.
+//! `proof` turns the filter into conditions on `facts`. `expression_bounds` and `result_bounds`
+//! compute the bounds of expressions. `generated` derives conditions on partition columns from
+//! conditions on other columns. `constant` computes conditions on columns that hold one value. Row groups and pages are judged
+//! in the same way, by `scan::read`. A file is skipped only if its facts prove that no row matches.
+//! A fact that is missing, null or not understood keeps the file. Read [`Pruner`] first.
 
 mod any_between;
 mod bounds;

@@ -1,5 +1,5 @@
-//! Transactions of a few operations in every order, held against what they would have done one
-//! after the other.
+//! Transactions of a few operations in every order, compared with the same transactions one after
+//! the other.
 //!
 //! Whatever commits must leave the rows that the same operations leave when they run alone, in the
 //! order of their versions, on the rows that they are promised to see: all of them (Serializable),

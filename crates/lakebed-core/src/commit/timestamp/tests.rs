@@ -12,8 +12,8 @@ fn monotonised(timestamps: &[i64]) -> Vec<i64> {
     commits.into_iter().map(|commit| commit.timestamp_ms).collect()
 }
 
-/// Runs a search to its end; `in_commit` gives the in-commit timestamps by version. Also tells how
-/// many it read.
+/// Runs a search to its end. `in_commit` gives the in-commit timestamps by version. Also returns how
+/// many commits the search read.
 fn run(
     timestamp_ms: i64,
     commits: &[VersionTime],

@@ -3,8 +3,8 @@
 /// A short character that is above all other characters of ASCII.
 const LAST_OF_ASCII: char = '\u{7f}';
 
-/// The bytes from the beginning of a text that decide what [`cut_low`] and [`cut_high`] make of it:
-/// neither looks at more than twice the prefix and a few letters more, and a UTF-16 unit is at most
+/// The number of bytes at the beginning of a text that decide the results of [`cut_low`] and
+/// [`cut_high`]. Neither reads more than twice the prefix and a few letters more, and a UTF-16 unit is at most
 /// three bytes of UTF-8.
 pub(super) fn bytes_that_count(prefix: u32) -> usize {
     usize::try_from(prefix).unwrap_or(usize::MAX).saturating_mul(6).saturating_add(24)

@@ -8,8 +8,7 @@ fn old(reader: i32, writer: i32) -> Protocol {
     Protocol { min_reader_version: reader, min_writer_version: writer, reader_features: None, writer_features: None }
 }
 
-/// What an append on top of one protocol says to a winner that sets another: `ok`, or what is wrong
-/// with it.
+/// The outcome of an append on top of one protocol if a winner sets another: `ok`, or the conflict.
 #[track_caller]
 fn check_protocol(before: &Protocol, after: &Protocol, expected: &str) {
     let base = Base::of_version(4, before.clone(), metadata(&[]), None, None).unwrap();
