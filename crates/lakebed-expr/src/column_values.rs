@@ -13,7 +13,7 @@ use crate::bind::schema::nullable;
 use crate::calendar::{date_text, timestamp_text};
 use crate::evaluate::text_value::decimal_text;
 use crate::filter::{Conjunct, Filter};
-use crate::spelling::quoted_path;
+use crate::sql_text::SqlText;
 use crate::syntax::lex::Span;
 use crate::syntax::tree::{Comparison, Is, Kind, Node};
 use crate::types::MAX_DIGITS;
@@ -32,7 +32,17 @@ pub enum ColumnValues {
 /// A condition as a tree and as the text that parses to this tree.
 struct Condition {
     tree: Node,
-    text: String,
+    text: SqlText,
+}
+
+impl Condition {
+    /// Returns the text as an operand of another condition.
+    fn operand(&self) -> SqlText {
+        match self.tree.kind {
+            Kind::Any(_) => self.text.in_parentheses(),
+            _ => self.text.clone(),
+        }
+    }
 }
 
 impl Filter {
@@ -48,12 +58,11 @@ impl Filter {
             }
         };
         conditions.extend(or_null.then(|| is_null(path)));
-        let Condition { tree, text } = any(conditions);
+        let condition = any(conditions);
         let schema = Arc::new(nullable(schema));
-        let expr = Binder { text: &text, schema: &schema }.condition(&tree).ok()?;
-        // The parser gives a conjunct the text inside its parentheses.
-        let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(&text).to_owned();
-        Some(Filter::of(Conjunct::of(expr, inside).into_iter().collect(), text, schema))
+        let expr = Binder { text: condition.text.as_str(), schema: &schema }.condition(&condition.tree).ok()?;
+        let whole = condition.operand();
+        Some(Filter::of(Conjunct::of(expr, condition.text).into_iter().collect(), whole, schema))
     }
 }
 
@@ -61,10 +70,14 @@ impl Filter {
 fn any(conditions: Vec<Condition>) -> Condition {
     match <[Condition; 1]>::try_from(conditions) {
         Ok([one]) => one,
-        Err(none) if none.is_empty() => Condition { tree: node(Kind::Boolean(false)), text: "FALSE".to_owned() },
+        Err(none) if none.is_empty() => Condition { tree: node(Kind::Boolean(false)), text: SqlText::without_names("FALSE") },
         Err(several) => {
-            let (trees, texts): (Vec<Node>, Vec<String>) = several.into_iter().map(|one| (one.tree, one.text)).unzip();
-            Condition { tree: node(Kind::Any(trees)), text: format!("({})", texts.join(" OR ")) }
+            let mut text = SqlText::default();
+            for (number, condition) in several.iter().enumerate() {
+                text.push_str(if number > 0 { " OR " } else { "" });
+                text.push(&condition.operand());
+            }
+            Condition { tree: node(Kind::Any(several.into_iter().map(|condition| condition.tree).collect())), text }
         }
     }
 }
@@ -74,27 +87,34 @@ fn listed(path: &[String], values: &[ScalarValue]) -> Option<Condition> {
     let list = values.iter().map(|value| node(Kind::Value(value.clone()))).collect();
     Some(Condition {
         tree: node(Kind::In { value: column(path), list, negated: false }),
-        text: format!("{} IN ({})", quoted_path(path), texts.join(", ")),
+        text: about(path, &format!(" IN ({})", texts.join(", "))),
     })
 }
 
 fn within(path: &[String], (low, high): &(ScalarValue, ScalarValue)) -> Option<Condition> {
-    let (name, low_text, high_text) = (quoted_path(path), literal_text(low)?, literal_text(high)?);
+    let (low_text, high_text) = (literal_text(low)?, literal_text(high)?);
     let literal = |value: &ScalarValue| Box::new(node(Kind::Value(value.clone())));
     let (kind, text) = if low == high {
-        (Kind::Compare(Comparison::Equal, column(path), literal(low)), format!("{name} = {low_text}"))
+        (Kind::Compare(Comparison::Equal, column(path), literal(low)), about(path, &format!(" = {low_text}")))
     } else {
         let (low, high) = (literal(low), literal(high));
-        (Kind::Between { value: column(path), low, high, negated: false }, format!("{name} BETWEEN {low_text} AND {high_text}"))
+        (
+            Kind::Between { value: column(path), low, high, negated: false },
+            about(path, &format!(" BETWEEN {low_text} AND {high_text}")),
+        )
     };
     Some(Condition { tree: node(kind), text })
 }
 
 fn is_null(path: &[String]) -> Condition {
-    Condition {
-        tree: node(Kind::Is { value: column(path), what: Is::Null, negated: false }),
-        text: format!("{} IS NULL", quoted_path(path)),
-    }
+    Condition { tree: node(Kind::Is { value: column(path), what: Is::Null, negated: false }), text: about(path, " IS NULL") }
+}
+
+/// The text of a condition on a column.
+fn about(path: &[String], rest: &str) -> SqlText {
+    let mut text = SqlText::of_path(path);
+    text.push_str(rest);
+    text
 }
 
 fn column(path: &[String]) -> Box<Node> {

@@ -11,14 +11,14 @@ use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::{Error, Result};
 
 use crate::bind::binder::Binder;
-use crate::bind::current_time::{Options, with_current_time};
+use crate::bind::resolve::{NameRule, Options, resolve};
 use crate::bind::schema::nullable;
 use crate::evaluate::cast::cast;
 use crate::evaluate::compile::{compile_for, evaluation_error};
 use crate::evaluate::fold::fold;
 use crate::evaluate::tree::{columns_of, replace_columns};
 use crate::function::typed::TypedExpr;
-use crate::syntax::parse::parse;
+use crate::sql_text::SqlText;
 use crate::types;
 
 /// A typed expression over the columns of a schema.
@@ -30,7 +30,7 @@ pub struct Expression {
     pub data_type: DataType,
     /// The text of the expression. Calls such as `current_date()` are replaced by the time of the
     /// call.
-    pub text: String,
+    pub text: SqlText,
     pub(crate) schema: SchemaRef,
     compiled: OnceLock<Compiled>,
 }
@@ -48,15 +48,27 @@ struct Compiled {
 /// # Errors
 /// Fails as [`parse_filter`](crate::parse_filter) does.
 pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expression> {
-    let text = with_current_time(text, options)?;
+    parse_with(text, schema, options, None)
+}
+
+/// Parses an expression whose names are not those of the schema. The rule gives the name of a
+/// column in the schema for a name in the text.
+///
+/// # Errors
+/// Fails as [`parse_expr`] does, and if a name has no column.
+pub fn parse_expr_named(text: &str, schema: &Schema, options: &Options, rule: &NameRule<'_>) -> Result<Expression> {
+    parse_with(text, schema, options, Some(rule))
+}
+
+fn parse_with(text: &str, schema: &Schema, options: &Options, rule: Option<&NameRule<'_>>) -> Result<Expression> {
     let schema = Arc::new(nullable(schema));
-    let node = parse(&text)?;
-    let TypedExpr { expr, data_type } = Binder { text: &text, schema: &schema }.bind(&node)?;
-    Ok(Expression::bound(expr, data_type, text, schema))
+    let resolved = resolve(text, options, rule)?;
+    let TypedExpr { expr, data_type } = Binder { text, schema: &schema }.bind(&resolved.tree)?;
+    Ok(Expression::bound(expr, data_type, resolved.text(), schema))
 }
 
 impl Expression {
-    pub(crate) fn bound(expr: Expr, data_type: DataType, text: String, schema: SchemaRef) -> Expression {
+    pub(crate) fn bound(expr: Expr, data_type: DataType, text: SqlText, schema: SchemaRef) -> Expression {
         Expression { expr, data_type, text, schema, compiled: OnceLock::new() }
     }
 
@@ -66,14 +78,14 @@ impl Expression {
         let schema = Arc::new(nullable(schema));
         let data_type = compile_for(text, &expr, &schema)?.data_type(&schema);
         let data_type = data_type.map_err(|error| evaluation_error(text, &error))?;
-        Ok(Expression::bound(expr, data_type, text.to_string(), schema))
+        Ok(Expression::bound(expr, data_type, SqlText::without_names(text), schema))
     }
 
     /// Returns the same expression with renamed columns. A column for which `name` returns `None`
     /// keeps its name.
     pub fn renamed(&self, schema: &Schema, name: impl Fn(&str) -> Option<String>) -> Result<Expression> {
         let expr = replace_columns(&self.expr, |column| Some(Expr::Column(Column::new_unqualified(name(column)?))));
-        Expression::of(expr, &self.text, schema)
+        Expression::of(expr, self.text.as_str(), schema)
     }
 
     /// Returns a CAST of the expression to another type.
@@ -88,7 +100,7 @@ impl Expression {
         };
         let expr = cast(self.expr.clone(), &self.data_type, to, false).ok_or_else(refused)?;
         // A literal that cannot be cast is reported now and not for the first row.
-        let expr = fold(expr).map_err(|error| evaluation_error(&self.text, &error))?;
+        let expr = fold(expr).map_err(|error| evaluation_error(self.text.as_str(), &error))?;
         Ok(Expression::bound(expr, to.clone(), self.text.clone(), Arc::clone(&self.schema)))
     }
 
@@ -104,7 +116,7 @@ impl Expression {
     /// Fails if a column is missing or has a type that does not fit.
     pub fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
         let expr = as_bound(&self.expr, &self.schema, schema)?;
-        compile_for(&self.text, &expr, schema)
+        compile_for(self.text.as_str(), &expr, schema)
     }
 
     /// Evaluates the expression for each row of a batch.
@@ -114,7 +126,7 @@ impl Expression {
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let compiled = self.compiled(batch)?;
         let computed = compiled.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
-        computed.map_err(|error| evaluation_error(&self.text, &error))
+        computed.map_err(|error| evaluation_error(self.text.as_str(), &error))
     }
 
     pub(crate) fn compiled(&self, batch: &RecordBatch) -> Result<Arc<dyn PhysicalExpr>> {

@@ -14,7 +14,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::Result;
 
 use crate::bind::binder::Binder;
-use crate::bind::current_time::{Options, with_current_time};
+use crate::bind::resolve::{NameRule, Options, resolve};
 use crate::bind::schema::nullable;
 use crate::evaluate::compile::{compile_for, evaluation_error};
 use crate::evaluate::condition::true_rows;
@@ -23,7 +23,7 @@ use crate::evaluate::properties::may_fail;
 use crate::evaluate::short_decimal::shortened;
 use crate::evaluate::tree::{columns_of, join_conditions, replace_columns};
 use crate::expression::{Expression, as_bound};
-use crate::syntax::parse::parse;
+use crate::sql_text::SqlText;
 use crate::syntax::tree::{Kind, Node};
 
 /// A condition on the rows of a table. A row matches if the condition is true for it.
@@ -42,7 +42,7 @@ pub struct Conjunct {
     /// The condition.
     pub expr: Expr,
     /// The text of the condition.
-    pub text: String,
+    pub text: SqlText,
     /// Whether the condition fails for some values. Such a condition is evaluated after the
     /// conjuncts before it, and only on rows for which those are true.
     pub may_fail: bool,
@@ -50,7 +50,7 @@ pub struct Conjunct {
 
 impl Conjunct {
     /// Returns the conjunct of a condition, or `None` if the condition is always true.
-    pub(crate) fn of(expr: Expr, text: String) -> Option<Self> {
+    pub(crate) fn of(expr: Expr, text: SqlText) -> Option<Self> {
         match expr {
             Expr::Literal(ScalarValue::Boolean(Some(true)), _) => None,
             expr => Some(Self { may_fail: may_fail(&expr), expr, text }),
@@ -64,16 +64,27 @@ impl Conjunct {
 /// Returns [`ErrorKind::Predicate`](lakebed_core::ErrorKind::Predicate) with the position in the
 /// text for unknown columns and functions, types that do not fit, subqueries and aggregates.
 pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Filter> {
-    let text = with_current_time(text, options)?;
+    parse_with(text, schema, options, None)
+}
+
+/// Parses a filter whose names are not those of the schema. The rule gives the name of a column in
+/// the schema for a name in the text.
+///
+/// # Errors
+/// Fails as [`parse_filter`] does, and if a name has no column.
+pub fn parse_filter_named(text: &str, schema: &Schema, options: &Options, rule: &NameRule<'_>) -> Result<Filter> {
+    parse_with(text, schema, options, Some(rule))
+}
+
+fn parse_with(text: &str, schema: &Schema, options: &Options, rule: Option<&NameRule<'_>>) -> Result<Filter> {
     let schema = Arc::new(nullable(schema));
-    let node = parse(&text)?;
-    let binder = Binder { text: &text, schema: &schema };
+    let resolved = resolve(text, options, rule)?;
+    let binder = Binder { text, schema: &schema };
     let mut conjuncts = Vec::new();
-    for part in conjunctions(&node) {
-        let of_part = text.get(part.span.start..part.span.end).unwrap_or_default().to_string();
-        conjuncts.extend(Conjunct::of(binder.condition(part)?, of_part));
+    for part in conjunctions(&resolved.tree) {
+        conjuncts.extend(Conjunct::of(binder.condition(part)?, resolved.text_of(part)));
     }
-    Ok(Filter::of(conjuncts, text, schema))
+    Ok(Filter::of(conjuncts, resolved.text(), schema))
 }
 
 /// Returns for each row of a batch whether a condition is true. Null counts as false. The text is
@@ -87,7 +98,7 @@ pub fn matching_rows(text: &str, condition: &dyn PhysicalExpr, batch: &RecordBat
 }
 
 impl Filter {
-    pub(crate) fn of(conjuncts: Vec<Conjunct>, text: String, schema: SchemaRef) -> Filter {
+    pub(crate) fn of(conjuncts: Vec<Conjunct>, text: SqlText, schema: SchemaRef) -> Filter {
         let expr = join_conditions(Operator::And, conjuncts.iter().map(|conjunct| conjunct.expr.clone()).collect());
         Filter { expression: Expression::bound(expr, DataType::Boolean, text, schema), conjuncts }
     }
@@ -99,6 +110,10 @@ impl Filter {
 
     /// The text of the filter. Calls such as `current_date()` are replaced by the time of the call.
     pub fn text(&self) -> &str {
+        self.sql().as_str()
+    }
+
+    pub(crate) fn sql(&self) -> &SqlText {
         &self.expression.text
     }
 
@@ -158,7 +173,7 @@ impl Filter {
         if left.is_empty() {
             return None;
         }
-        let text = joined_text("AND", left.iter().map(|conjunct| conjunct.text.as_str()));
+        let text = SqlText::joined("AND", left.iter().map(|conjunct| &conjunct.text));
         Some(Filter::of(left, text, self.schema().clone()))
     }
 }
@@ -175,20 +190,24 @@ impl Filter {
     /// Returns the filter that a row matches if this filter is false for the row.
     #[must_use]
     pub fn negated(&self) -> Filter {
-        self.derived(Expr::Not(Box::new(self.expr().clone())), format!("NOT {}", in_parentheses(self.text())))
+        let mut text = SqlText::without_names("NOT ");
+        text.push(&self.sql().in_parentheses());
+        self.derived(Expr::Not(Box::new(self.expr().clone())), text)
     }
 
     /// Returns the filter that a row matches if this filter is null for the row.
     #[must_use]
     pub fn is_unknown(&self) -> Filter {
-        self.derived(Expr::IsNull(Box::new(self.expr().clone())), format!("{} IS NULL", in_parentheses(self.text())))
+        let mut text = self.sql().in_parentheses();
+        text.push_str(" IS NULL");
+        self.derived(Expr::IsNull(Box::new(self.expr().clone())), text)
     }
 
     /// Returns the filter that a row matches if it matches all of these filters, which are over one
     /// schema. Returns `None` if there are no filters.
     pub fn all(filters: Vec<Filter>) -> Option<Filter> {
         let schema = Arc::clone(filters.first()?.schema());
-        let text = joined_text("AND", filters.iter().map(Filter::text));
+        let text = SqlText::joined("AND", filters.iter().map(Filter::sql));
         let conjuncts = filters.into_iter().flat_map(|filter| filter.conjuncts).collect();
         Some(Filter::of(conjuncts, text, schema))
     }
@@ -197,29 +216,23 @@ impl Filter {
     /// schema. Returns `None` if there are no filters.
     pub fn any(filters: Vec<Filter>) -> Option<Filter> {
         let [first, _, ..] = filters.as_slice() else { return filters.into_iter().next() };
-        let text = joined_text("OR", filters.iter().map(Filter::text));
+        let text = SqlText::joined("OR", filters.iter().map(Filter::sql));
         let operands = filters.iter().map(|filter| filter.expr().clone()).collect();
         Some(first.derived(join_conditions(Operator::Or, operands), text))
     }
 
     /// Returns the filter with its columns under the names that they have in another schema. `name`
-    /// gives the names, and `text` makes the text of a condition with these names. Returns `None` if
-    /// one of them has no answer.
-    pub fn renamed(
-        &self,
-        schema: &Schema,
-        name: impl Fn(&str) -> Option<String>,
-        text: impl Fn(&str) -> Option<String>,
-    ) -> Option<Filter> {
+    /// gives the names. Returns `None` if one of them has no answer.
+    pub fn renamed(&self, schema: &Schema, name: impl Fn(&str) -> Option<String>) -> Option<Filter> {
         if !self.columns().iter().all(|path| path.first().is_some_and(|column| name(column).is_some())) {
             return None;
         }
         let renamed = |conjunct: &Conjunct| {
             let expr = replace_columns(&conjunct.expr, |column| Some(Expr::Column(Column::new_unqualified(name(column)?))));
-            Some(Conjunct { expr, text: text(&conjunct.text)?, may_fail: conjunct.may_fail })
+            Some(Conjunct { expr, text: conjunct.text.renamed(&name)?, may_fail: conjunct.may_fail })
         };
         let conjuncts = self.conjuncts.iter().map(renamed).collect::<Option<Vec<_>>>()?;
-        Some(Filter::of(conjuncts, text(self.text())?, Arc::new(nullable(schema))))
+        Some(Filter::of(conjuncts, self.sql().renamed(&name)?, Arc::new(nullable(schema))))
     }
 
     /// Returns the filter of one conjunct alone.
@@ -229,29 +242,17 @@ impl Filter {
     }
 
     /// Makes a filter of one condition over the same schema.
-    fn derived(&self, expr: Expr, text: String) -> Filter {
+    fn derived(&self, expr: Expr, text: SqlText) -> Filter {
         let conjuncts = Conjunct::of(fold_if_possible(expr), text.clone()).into_iter().collect();
         Filter::of(conjuncts, text, Arc::clone(self.schema()))
     }
-}
-
-/// Joins the texts of conditions with AND or OR.
-fn joined_text<'a>(operator: &str, operands: impl IntoIterator<Item = &'a str>) -> String {
-    operands.into_iter().map(in_parentheses).collect::<Vec<_>>().join(&format!(" {operator} "))
-}
-
-/// Puts the text of an operand in parentheses. A line break ends a comment before the closing
-/// parenthesis.
-fn in_parentheses(text: &str) -> String {
-    let end = if text.contains("--") { "\n" } else { "" };
-    format!("({text}{end})")
 }
 
 #[cfg(test)]
 mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
-    use crate::bind::current_time::Options;
+    use crate::bind::resolve::Options;
     use crate::filter::parse_filter;
 
     /// A derived filter equals the filter that its text parses to.

@@ -17,7 +17,8 @@
 mod calendar;
 mod types;
 mod spelling;
-pub mod syntax;
+mod syntax;
+mod sql_text;
 mod evaluate;
 mod function;
 mod bind;
@@ -29,8 +30,8 @@ pub mod prune;
 #[cfg(test)]
 mod tests;
 
-pub use bind::current_time::Options;
 pub use bind::metadata_column::{METADATA_COLUMN, metadata_field, scan_schema};
+pub use bind::resolve::{NameRule, Options};
 pub use bind::schema::{filter_schema, nullable};
 pub use column_values::{ColumnValues, decimal_of_digits};
 pub use evaluate::cast_rules::can_cast;
@@ -39,7 +40,9 @@ pub use evaluate::normalize_float::without_normalization;
 pub use evaluate::short_decimal::{saturated_to_i64, short_decimal_type};
 
 pub use evaluate::tree::columns_of;
-pub use expression::{Expression, parse_expr};
-pub use filter::{Conjunct, Filter, matching_rows, parse_filter};
+pub use expression::{Expression, parse_expr, parse_expr_named};
+pub use filter::{Conjunct, Filter, matching_rows, parse_filter, parse_filter_named};
 pub use predicate::Predicate;
 pub use spelling::{nearest_name, quoted_path};
+pub use sql_text::SqlText;
+pub use syntax::parse_path;

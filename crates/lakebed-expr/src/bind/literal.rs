@@ -63,16 +63,20 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
     digits.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// Returns the literal that a function such as `now` stands for at this time.
-pub(crate) fn current_time_literal(name: &str, args: usize, now_micros: i64) -> Option<String> {
-    if args > 0 {
-        return None;
-    }
+/// Returns the value of a function such as `now` at this time, and its literal.
+pub(crate) fn current_time(name: &str, now_micros: i64) -> Option<(ScalarValue, String)> {
+    let timestamp = |zone: Option<&str>| ScalarValue::TimestampMicrosecond(Some(now_micros), zone.map(Into::into));
     Some(match name {
-        "now" | "current_timestamp" => format!("TIMESTAMP '{}'", timestamp_text(now_micros)),
-        "localtimestamp" => format!("TIMESTAMP_NTZ '{}'", timestamp_text(now_micros)),
-        "current_date" | "curdate" => format!("DATE '{}'", date_text(split(now_micros).0)),
-        "unix_timestamp" => format!("{}L", now_micros.div_euclid(SECOND)),
+        "now" | "current_timestamp" => (timestamp(Some("UTC")), format!("TIMESTAMP '{}'", timestamp_text(now_micros))),
+        "localtimestamp" => (timestamp(None), format!("TIMESTAMP_NTZ '{}'", timestamp_text(now_micros))),
+        "current_date" | "curdate" => {
+            let days = split(now_micros).0;
+            (ScalarValue::Date32(i32::try_from(days).ok()), format!("DATE '{}'", date_text(days)))
+        }
+        "unix_timestamp" => {
+            let seconds = now_micros.div_euclid(SECOND);
+            (ScalarValue::Int64(Some(seconds)), format!("{seconds}L"))
+        }
         _ => return None,
     })
 }

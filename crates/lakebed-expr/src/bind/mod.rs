@@ -5,7 +5,7 @@
 
 pub(crate) mod binder;
 mod char_padding;
-pub(crate) mod current_time;
+pub(crate) mod resolve;
 mod literal;
 pub(crate) mod metadata_column;
 pub(crate) mod schema;

@@ -148,7 +148,7 @@ mod tests {
     use arrow_array::{ArrayRef, Float32Array, Float64Array};
     use arrow_schema::Field;
 
-    use crate::bind::current_time::Options;
+    use crate::bind::resolve::Options;
     use crate::evaluate::float_compare::*;
     use crate::filter::parse_filter;
 

@@ -113,7 +113,7 @@ pub fn saturated_to_i64(value: i128) -> i64 {
 mod tests {
     use arrow_schema::DataType::{Decimal64, Decimal128};
 
-    use crate::bind::current_time::Options;
+    use crate::bind::resolve::Options;
     use crate::evaluate::short_decimal::*;
     use crate::filter::parse_filter;
 

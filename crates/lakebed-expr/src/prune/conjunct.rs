@@ -7,7 +7,7 @@ use lakebed_core::{Error, Result};
 use super::condition::Condition;
 use super::facts::{Fact, Facts};
 use super::generated::Generated;
-use super::prover::{Knowledge, Prover, StatisticsSource};
+use super::prover::{FactSources, Prover, StatisticsSource};
 use crate::evaluate::properties::may_fail;
 use crate::evaluate::tree::{columns_of, replace_columns};
 use crate::filter::Conjunct;
@@ -51,7 +51,7 @@ pub(super) struct ConjunctCompiler<'a> {
 
 impl ConjunctCompiler<'_> {
     pub(super) fn conjunct(&self, conjunct: &Conjunct, never_nan: &[datafusion_expr::Expr]) -> Result<PreparedConjunct> {
-        let text = conjunct.text.clone();
+        let text = conjunct.text.as_str().to_owned();
         let may_fail = may_fail(&conjunct.expr);
         let columns = columns_of(&conjunct.expr);
         let about_partitions = |path: &Vec<String>| matches!(path.as_slice(), [name] if self.partitions.contains(name));
@@ -89,7 +89,7 @@ impl ConjunctCompiler<'_> {
         });
         // Null is no match here, while it keeps the file if a fact is not known.
         let expr = datafusion_expr::Expr::IsTrue(Box::new(expr));
-        Condition::compile(Some(expr), facts, &conjunct.text)?.ok_or_else(|| Error::internal("a condition is missing"))
+        Condition::compile(Some(expr), facts, conjunct.text.as_str())?.ok_or_else(|| Error::internal("a condition is missing"))
     }
 
     fn proof(
@@ -98,11 +98,11 @@ impl ConjunctCompiler<'_> {
         never_nan: &[datafusion_expr::Expr],
         statistics: StatisticsSource,
     ) -> Result<(Option<Condition>, String)> {
-        let knowledge = Knowledge { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };
-        let mut prover = Prover::new(knowledge, never_nan.to_vec());
+        let sources = FactSources { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };
+        let mut prover = Prover::new(sources, never_nan.to_vec());
         let found = prover.may_match(&conjunct.expr);
         let (facts, notes) = prover.finish();
-        Ok((Condition::compile(found, facts, &conjunct.text)?, notes.join("; ")))
+        Ok((Condition::compile(found, facts, conjunct.text.as_str())?, notes.join("; ")))
     }
 }
 

@@ -16,7 +16,7 @@ impl Prover<'_> {
     /// computed in files of one value.
     pub(crate) fn may_match(&mut self, condition: &Expr) -> Answer {
         let understood = self.may_be_true(condition);
-        let with_statistics = self.knowledge.statistics != StatisticsSource::None;
+        let with_statistics = self.sources.statistics != StatisticsSource::None;
         let computed = if self.is_inexact() && with_statistics { self.unless_constant(condition) } else { None };
         all([understood, computed])
     }
@@ -46,7 +46,7 @@ impl Prover<'_> {
     fn may_hold_one_value(&self, path: &[String]) -> bool {
         let Some(data_type) = self.type_of(path).filter(|_| path.len() == 1) else { return false };
         let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
-        self.is_partition(path) || (self.knowledge.statistics.hold_bounds_of(&data_type) && !is_float)
+        self.is_partition(path) || (self.sources.statistics.hold_bounds_of(&data_type) && !is_float)
     }
 
     /// Returns the condition under which a column holds the same value in all rows of a file, and

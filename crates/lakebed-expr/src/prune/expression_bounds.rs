@@ -68,20 +68,20 @@ impl Prover<'_> {
     fn bounds_of_column(&mut self, path: &[String]) -> Vec<Bounds> {
         let Some(data_type) = self.type_of(path) else { return vec![] };
         if let [name] = path
-            && self.knowledge.partitions.contains(name)
+            && self.sources.partitions.contains(name)
         {
             let value = self.facts.column(Fact::Partition(name.clone()), &data_type);
             return vec![Bounds::exactly(without_nan(value, &data_type))];
         }
         let mut found = Vec::new();
-        for (number, generated) in self.knowledge.generated.iter().enumerate() {
+        for (number, generated) in self.sources.generated.iter().enumerate() {
             if generated.base() == path {
                 let low = Some(self.facts.column(Fact::GeneratedLow(number), &data_type));
                 let high = Some(self.facts.column(Fact::GeneratedHigh(number), &data_type));
                 found.push(Bounds { low, high, nan: NanBound::Never });
             }
         }
-        if self.knowledge.statistics.hold_bounds_of(&data_type) {
+        if self.sources.statistics.hold_bounds_of(&data_type) {
             let low = self.facts.column(Fact::Minimum(path.to_vec()), &data_type);
             let high = self.facts.column(Fact::Maximum(path.to_vec()), &data_type);
             found.push(match is_float(&data_type) {
@@ -94,7 +94,7 @@ impl Prover<'_> {
                 false => Bounds { low: Some(low), high: Some(high), nan: NanBound::Never },
             });
         }
-        if found.is_empty() && self.knowledge.statistics != StatisticsSource::None {
+        if found.is_empty() && self.sources.statistics != StatisticsSource::None {
             self.note(format!("statistics hold no minimum and maximum of {}", path.join(".")));
         }
         found
@@ -182,6 +182,6 @@ impl Prover<'_> {
 
     /// Returns the type of a value.
     fn result_of(&self, value: &Expr) -> Option<DataType> {
-        value.get_type(&DFSchema::try_from(self.knowledge.schema.clone()).ok()?).ok()
+        value.get_type(&DFSchema::try_from(self.sources.schema.clone()).ok()?).ok()
     }
 }

@@ -47,7 +47,7 @@ impl Prover<'_> {
             return Some(Expr::IsNull(Box::new(value)));
         }
         let mut answers = Vec::new();
-        if self.knowledge.statistics != StatisticsSource::None && (path.len() == 1 || self.has_null_count(path)) {
+        if self.sources.statistics != StatisticsSource::None && (path.len() == 1 || self.has_null_count(path)) {
             let count = self.facts.column(Fact::NullCount(path.to_vec()), &DataType::Int64);
             let is_some = count.gt(lit(0i64));
             // Some writers do not count a field of a null struct, so its count of zero proves nothing then.
@@ -96,7 +96,7 @@ impl Prover<'_> {
             let value = self.facts.column(Fact::Partition(path.join(".")), &data_type);
             return Some(Expr::IsNotNull(Box::new(value)));
         }
-        if self.knowledge.statistics == StatisticsSource::None || !self.has_null_count(path) {
+        if self.sources.statistics == StatisticsSource::None || !self.has_null_count(path) {
             return None;
         }
         let count = self.facts.column(Fact::NullCount(path.to_vec()), &DataType::Int64);

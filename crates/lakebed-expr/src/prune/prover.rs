@@ -33,9 +33,9 @@ impl StatisticsSource {
     }
 }
 
-/// The available facts.
+/// The sources of facts about a table.
 #[derive(Clone, Copy)]
-pub(crate) struct Knowledge<'a> {
+pub(crate) struct FactSources<'a> {
     /// The columns to which the filter was bound.
     pub(crate) schema: &'a Schema,
     /// The partition columns by their names in the schema.
@@ -46,7 +46,7 @@ pub(crate) struct Knowledge<'a> {
 
 /// Turns conditions on rows into conditions on facts.
 pub(crate) struct Prover<'a> {
-    pub(super) knowledge: Knowledge<'a>,
+    pub(super) sources: FactSources<'a>,
     /// The facts requested so far.
     pub(super) facts: Facts,
     /// Values that are not NaN in any row that matters, because other conditions exclude it.
@@ -74,8 +74,8 @@ pub(super) fn never() -> Answer {
 }
 
 impl<'a> Prover<'a> {
-    pub(crate) fn new(knowledge: Knowledge<'a>, never_nan: Vec<Expr>) -> Prover<'a> {
-        Prover { knowledge, facts: Facts::default(), never_nan, notes: Vec::new(), inexact: false }
+    pub(crate) fn new(sources: FactSources<'a>, never_nan: Vec<Expr>) -> Prover<'a> {
+        Prover { sources, facts: Facts::default(), never_nan, notes: Vec::new(), inexact: false }
     }
 
     /// Returns the requested facts, and the reasons why conditions could not be decided, if any.
@@ -102,7 +102,7 @@ impl<'a> Prover<'a> {
     /// Returns the type of a column or field.
     pub(super) fn type_of(&self, path: &[String]) -> Option<DataType> {
         let (first, fields) = path.split_first()?;
-        let mut data_type = self.knowledge.schema.field_with_name(first).ok()?.data_type();
+        let mut data_type = self.sources.schema.field_with_name(first).ok()?.data_type();
         for name in fields {
             let DataType::Struct(fields) = data_type else { return None };
             data_type = fields.iter().find(|field| field.name() == name)?.data_type();
@@ -111,7 +111,7 @@ impl<'a> Prover<'a> {
     }
 
     pub(super) fn is_partition(&self, path: &[String]) -> bool {
-        matches!(path, [name] if self.knowledge.partitions.contains(name))
+        matches!(path, [name] if self.sources.partitions.contains(name))
     }
 
     pub(super) fn unknown(&mut self, what: &str) -> Answer {

@@ -47,7 +47,6 @@ pub(crate) enum TokenKind {
 }
 
 /// The type that a suffix of a number stands for.
-#[expect(missing_docs, reason = "the variants have the names of types in Spark SQL")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suffix {
     None,

@@ -5,10 +5,15 @@ pub(crate) mod interval;
 pub(crate) mod lex;
 pub(crate) mod parse;
 mod primary_expression;
-#[expect(missing_docs, reason = "the variants have the names of the forms in Spark SQL")]
 pub(crate) mod tree;
 mod type_name;
 
-pub use lex::{Span, Suffix, error_at};
-pub use parse::parse;
-pub use tree::{Binary, Comparison, Interval, Is, Kind, LikeForm, Node, Unary};
+use lakebed_core::Result;
+
+/// Parses a path such as ``a.`b c` ``. Returns `None` if the text is another expression.
+pub fn parse_path(text: &str) -> Result<Option<Vec<String>>> {
+    match parse::parse(text)?.kind {
+        tree::Kind::Path(path) => Ok(Some(path)),
+        _ => Ok(None),
+    }
+}

@@ -118,6 +118,62 @@ fn current_time_becomes_literal_in_text() {
     assert!(unknown.to_string().contains("the time of the call is not known"), "{unknown}");
 }
 
+/// The clock becomes the value that its literal parses to, also before 1970 and inside of calls.
+#[test]
+fn current_time_equals_its_literal() {
+    let schema = table::sample().schema();
+    let texts = [
+        "ts < now() OR ts >= CURRENT_TIMESTAMP",
+        "dt = current_date AND dt > date_sub(curdate(), 3)",
+        "l BETWEEN unix_timestamp() AND unix_timestamp() + 1",
+        "ts < localtimestamp()",
+        "s LIKE ANY ('a', 'b') AND now() = now() -- now()",
+    ];
+    for now_ms in [1_709_210_096_789, 0, -1, -86_400_001] {
+        for text in texts {
+            let filter = parse_filter(text, &schema, &Options { now_ms: Some(now_ms) }).unwrap();
+            let parsed = parse_filter(filter.text(), &schema, &Options::default()).unwrap();
+            assert_eq!(filter.expr(), parsed.expr(), "{}", filter.text());
+            assert_eq!(filter.conjuncts(), parsed.conjuncts(), "{}", filter.text());
+        }
+    }
+}
+
+/// Names are resolved while a text is parsed. The result equals the filter that its text parses
+/// to, under these names and under others.
+#[test]
+fn named_filter_equals_its_parsed_text() {
+    let fields = |prefix: &str| {
+        let types = [("a", DataType::Int32), ("b c", DataType::Int64), ("s", DataType::Utf8)];
+        Schema::new(types.map(|(name, data_type)| Field::new(format!("{prefix}{name}"), data_type, true)).to_vec())
+    };
+    let (schema, other) = (fields("t."), fields("other `"));
+    let rule = |path: &[String]| match path {
+        [name] => Ok(vec![format!("t.{}", name.to_lowercase())]),
+        _ => Err(format!("{} is too long", path.join("."))),
+    };
+    let texts = [
+        ("A = 1", "`t.a` = 1"),
+        ("a>1 AND (`B C` < 2 OR s = 'a')", "`t.a`>1 AND (`t.b c` < 2 OR `t.s` = 'a')"),
+        ("s LIKE ANY ('a%', s) -- a", "`t.s` LIKE ANY ('a%', `t.s`) -- a"),
+        ("CASE WHEN a IS NULL THEN s ELSE 'a' END IN ('a', s)", "CASE WHEN `t.a` IS NULL THEN `t.s` ELSE 'a' END IN ('a', `t.s`)"),
+    ];
+    for (text, expected) in texts {
+        let filter = parse_filter_named(text, &schema, &Options::default(), &rule).unwrap();
+        assert_eq!(filter.text(), expected);
+        let renamed = filter.renamed(&other, |name| Some(name.replacen("t.", "other `", 1))).unwrap();
+        for (filter, schema) in [(&filter, &schema), (&renamed, &other), (&renamed.negated(), &other)] {
+            let parsed = parse_filter(filter.text(), schema, &Options::default()).unwrap();
+            assert_eq!(filter.expr(), parsed.expr(), "{}", filter.text());
+            assert_eq!(filter.conjuncts(), parsed.conjuncts(), "{}", filter.text());
+        }
+    }
+    let refused = |text: &str| parse_filter_named(text, &schema, &Options::default(), &rule).unwrap_err().to_string();
+    assert_eq!(refused("s = 'x' AND x.y > z.a"), "in the expression `s = 'x' AND x.y > z.a`, at character 13 (`x.y > z.a`): x.y is too long");
+    // Positions are those of the text as written.
+    assert_eq!(refused("a = 1 AND a = date '1'"), "in the expression `a = 1 AND a = date '1'`, at character 15 (`date '1'`): '1' is no DATE");
+}
+
 #[test]
 fn literal_takes_type_of_compared_column() {
     let schema = table::sample().schema();

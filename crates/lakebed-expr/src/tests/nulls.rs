@@ -11,7 +11,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use datafusion_expr::Expr;
 
-use crate::bind::current_time::Options;
+use crate::bind::resolve::Options;
 use crate::evaluate::library::FUNCTIONS;
 use crate::evaluate::properties::null_args;
 use crate::evaluate::tree::columns_of;

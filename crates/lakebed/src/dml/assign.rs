@@ -20,8 +20,7 @@ use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDE
 use lakebed_core::schema::arrow::{schema_from_arrow, type_to_arrow};
 use lakebed_core::schema::assign::{Difference, DifferenceKind, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
-use lakebed_expr::syntax::{Kind, parse};
-use lakebed_expr::{Expression, can_cast, field_index, nearest_name, struct_fields};
+use lakebed_expr::{Expression, can_cast, field_index, nearest_name, parse_path, struct_fields};
 use serde_json::Value;
 
 use crate::write::OnLossy;
@@ -146,11 +145,8 @@ impl Assignments {
 /// Parses the path of a column, such as `a.b`; names that are not identifiers have backticks. A
 /// text that is not a path is one name.
 pub(crate) fn column_path(text: &str) -> Result<Vec<String>> {
-    match parse(text) {
-        Ok(node) => match node.kind {
-            Kind::Path(path) => Ok(path),
-            _ => Ok(vec![text.to_owned()]),
-        },
+    match parse_path(text) {
+        Ok(path) => Ok(path.unwrap_or_else(|| vec![text.to_owned()])),
         Err(_) if !text.trim().is_empty() && !text.contains(['.', '`']) => Ok(vec![text.to_owned()]),
         Err(error) => Err(error),
     }

@@ -54,8 +54,8 @@ impl Merge {
             scan = scan.filter(Arc::clone(filter));
         }
         let key = |key: &super::on::Key| MergeKey {
-            target: key.target.text.clone(),
-            source: key.source.text.clone(),
+            target: key.target.text.to_string(),
+            source: key.source.text.to_string(),
             null_safe: key.null_safe,
             prunes: key.target_path.is_some() && plan.filter.is_some(),
         };

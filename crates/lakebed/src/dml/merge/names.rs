@@ -1,22 +1,18 @@
 //! Resolves names in a merge to columns of the target or of the source.
 //!
 //! Each table has an alias. Expressions are evaluated on batches whose columns are called
-//! `alias.column`; these names are called flat. Texts are rewritten to flat names, so that a flat
-//! text has the same meaning wherever it is parsed. Begin with [`Sides::new`], then
-//! [`Sides::condition`].
+//! `alias.column`; these names are called flat. Names in a text are resolved to flat names while
+//! the text is parsed. Begin with [`Sides::new`], then [`Sides::condition`].
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_schema::{Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructType;
-use lakebed_expr::syntax::{Kind, Node, Span, error_at, parse};
-use lakebed_expr::{
-    Expression, Filter, Options, field_index, filter_schema, nearest_name, parse_expr, parse_filter, quoted_path,
-};
+use lakebed_expr::{Expression, Filter, Options, field_index, filter_schema, nearest_name, parse_expr_named, parse_filter_named};
 
 use crate::{Error, Result};
 
@@ -104,32 +100,32 @@ impl Sides {
 
     /// Parses a condition on pairs of rows.
     pub(crate) fn condition(&self, text: &str) -> Result<Filter> {
-        parse_filter(&self.flattened(text, Scope::Both)?, &self.flat, &self.options)
+        self.filter(text, Scope::Both)
     }
 
     /// Parses a value for pairs of rows.
     pub(crate) fn expression(&self, text: &str) -> Result<Expression> {
-        parse_expr(&self.flattened(text, Scope::Both)?, &self.flat, &self.options)
+        self.value(text, Scope::Both)
     }
 
     /// Parses a condition on target rows alone.
     pub(crate) fn target_condition(&self, text: &str) -> Result<Filter> {
-        parse_filter(&self.flattened(text, Scope::Only(Side::Target))?, &self.flat, &self.options)
+        self.filter(text, Scope::Only(Side::Target))
     }
 
     /// Parses a value for target rows alone.
     pub(crate) fn target_expression(&self, text: &str) -> Result<Expression> {
-        parse_expr(&self.flattened(text, Scope::Only(Side::Target))?, &self.flat, &self.options)
+        self.value(text, Scope::Only(Side::Target))
     }
 
     /// Parses a condition on source rows alone.
     pub(crate) fn source_condition(&self, text: &str) -> Result<Filter> {
-        parse_filter(&self.flattened(text, Scope::Only(Side::Source))?, &self.flat, &self.options)
+        self.filter(text, Scope::Only(Side::Source))
     }
 
     /// Parses a value for source rows alone.
     pub(crate) fn source_expression(&self, text: &str) -> Result<Expression> {
-        parse_expr(&self.flattened(text, Scope::Only(Side::Source))?, &self.flat, &self.options)
+        self.value(text, Scope::Only(Side::Source))
     }
 
     /// Returns the table to which a flat column belongs, and the column's name in that table.
@@ -147,16 +143,7 @@ impl Sides {
             Some((Side::Target, name)) => Some(name.to_owned()),
             _ => None,
         };
-        flat.renamed(&self.target.schema, name, |text| self.target_text(text))
-    }
-
-    /// Returns the text of such a filter, for messages and other processes.
-    fn target_text(&self, flat: &str) -> Option<String> {
-        let own = |_, path: &[String]| match path.split_first().map(|(first, fields)| (self.side_of(first), fields)) {
-            Some((Some((Side::Target, name)), fields)) => Ok([&[name.to_owned()], fields].concat()),
-            _ => Err(Error::predicate("a column of the source")),
-        };
-        rewritten(flat, own).ok()
+        flat.renamed(&self.target.schema, name)
     }
 
     fn side(&self, side: Side) -> &Named {
@@ -166,8 +153,12 @@ impl Sides {
         }
     }
 
-    fn flattened(&self, text: &str, scope: Scope) -> Result<String> {
-        rewritten(text, |span, path| self.flat_path(path, scope).map_err(|what| error_at(text, span, what)))
+    fn filter(&self, text: &str, scope: Scope) -> Result<Filter> {
+        parse_filter_named(text, &self.flat, &self.options, &|path| self.flat_path(path, scope))
+    }
+
+    fn value(&self, text: &str, scope: Scope) -> Result<Expression> {
+        parse_expr_named(text, &self.flat, &self.options, &|path| self.flat_path(path, scope))
     }
 
     /// Returns the flat name of a path, or the reason why it has none. As in Spark, an alias takes
@@ -248,30 +239,4 @@ impl Scope {
 /// Returns whether two names are equal without regard to case.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
-}
-
-/// Returns the text with its column names replaced.
-fn rewritten(text: &str, name: impl Fn(Span, &[String]) -> Result<Vec<String>>) -> Result<String> {
-    let node = parse(text)?;
-    let mut paths = BTreeMap::new();
-    collect_paths(&node, &mut paths);
-    let (mut result, mut at) = (String::with_capacity(text.len() * 2), 0);
-    for (span, path) in paths.into_values() {
-        result.push_str(text.get(at..span.start).unwrap_or_default());
-        result.push_str(&quoted_path(&name(span, path)?));
-        at = span.end;
-    }
-    result.push_str(text.get(at..).unwrap_or_default());
-    Ok(result)
-}
-
-/// Collects paths by their start in the text. A value that is compared with several patterns is in
-/// the tree once for each pattern.
-fn collect_paths<'n>(node: &'n Node, paths: &mut BTreeMap<usize, (Span, &'n [String])>) {
-    if let Kind::Path(path) = &node.kind {
-        paths.insert(node.span.start, (node.span, path));
-    }
-    for child in node.kind.children() {
-        collect_paths(child, paths);
-    }
 }

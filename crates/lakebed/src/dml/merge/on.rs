@@ -9,7 +9,6 @@ mod tests;
 
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
-use lakebed_expr::syntax::{Kind, Node, parse};
 use lakebed_expr::{Conjunct, Expression, Filter, column_path, columns_of, without_normalization};
 
 use super::names::{Side, Sides};
@@ -68,7 +67,7 @@ impl On {
             match about {
                 About::Both => keys.extend(Key::of(sides, conjunct)?),
                 About::One(Side::Source) if stands_alone => {
-                    source_only.push(own_expression(sides, Side::Source, &conjunct.expr, &conjunct.text)?);
+                    source_only.push(own_expression(sides, Side::Source, &conjunct.expr, conjunct.text.as_str())?);
                 }
                 About::One(Side::Target) | About::Nothing if stands_alone => {
                     target_only.extend(sides.of_target(&whole.of_conjunct(conjunct)))
@@ -90,14 +89,15 @@ impl Key {
             Operator::IsNotDistinctFrom => true,
             _ => return Ok(None),
         };
-        let (left_text, right_text) = compared_texts(&conjunct.text);
+        let text = conjunct.text.as_str();
+        let (left_text, right_text) = conjunct.text.compared().unwrap_or((text, text));
         let (target, source) = match (about(sides, left), about(sides, right)) {
             (About::One(Side::Target), About::One(Side::Source)) => ((left, left_text), (right, right_text)),
             (About::One(Side::Source), About::One(Side::Target)) => ((right, right_text), (left, left_text)),
             _ => return Ok(None),
         };
-        let target = own_expression(sides, Side::Target, target.0, &target.1)?;
-        let source = own_expression(sides, Side::Source, source.0, &source.1)?;
+        let target = own_expression(sides, Side::Target, target.0, target.1)?;
+        let source = own_expression(sides, Side::Source, source.0, source.1)?;
         if target.data_type != source.data_type || !is_hashed(&target.data_type) {
             return Ok(None);
         }
@@ -126,13 +126,4 @@ fn own_expression(sides: &Sides, side: Side, expr: &Expr, text: &str) -> Result<
     let schema: &SchemaRef = sides.schema(side);
     let own_name = |flat: &str| sides.side_of(flat).map(|(_, name)| name.to_owned());
     Expression::of(expr.clone(), text, sides.flat())?.renamed(schema, own_name)
-}
-
-/// Returns the texts of both sides of a comparison, for messages.
-fn compared_texts(text: &str) -> (String, String) {
-    let part = |node: &Node| text.get(node.span.start..node.span.end).unwrap_or(text).to_owned();
-    match parse(text).map(|node| node.kind) {
-        Ok(Kind::Compare(_, left, right)) => (part(&left), part(&right)),
-        _ => (text.to_owned(), text.to_owned()),
-    }
 }

@@ -43,7 +43,7 @@ fn alone(text: &str) -> (Vec<String>, Vec<String>) {
     let on = On::new(&sides(), text).unwrap();
     (
         on.target_only.iter().map(|filter| filter.text().to_owned()).collect(),
-        on.source_only.iter().map(|expression| expression.text.clone()).collect(),
+        on.source_only.iter().map(|expression| expression.text.to_string()).collect(),
     )
 }
 
