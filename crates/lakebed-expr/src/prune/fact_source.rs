@@ -1,5 +1,5 @@
-//! The data that is read or asked for a fact: columns of statistics, and questions about
-//! statistics. Read [`stat_column`] first.
+//! The sources of a fact: columns of statistics, and guarantees about statistics. Read
+//! [`stat_column`] first.
 
 use lakebed_core::schema::mapping::{MappingMode, physical_path};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
@@ -8,22 +8,22 @@ use lakebed_core::stats::{StatColumn, StatKind};
 use super::facts::Fact;
 use super::metadata_statistics::stat_of_rows;
 
-/// A question about the statistics of a column, given by its physical path. It must be answered
-/// before the statistics prove anything.
+/// A guarantee about the statistics of a column, given by its physical path. The statistics prove
+/// something only where it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub enum Guarantee {
     /// Whether the upper bound holds for NaN, too.
     BoundsNan(Vec<String>),
     /// Whether the count of nulls includes those of null structs around the field.
     CountsNullStructs(Vec<String>),
 }
 
-/// Returns the question that must be answered for a fact.
-pub(super) fn question(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<Question> {
+/// Returns the guarantee that a fact needs.
+pub(super) fn guarantee(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<Guarantee> {
     let physical = |path: &[String]| physical_path(schema, &path.iter().map(String::as_str).collect::<Vec<_>>(), mode);
     match fact {
-        Fact::BoundsNan(path) => physical(path).map(Question::BoundsNan),
-        Fact::CountsNullStructs(path) => physical(path).map(Question::CountsNullStructs),
+        Fact::BoundsNan(path) => physical(path).map(Guarantee::BoundsNan),
+        Fact::CountsNullStructs(path) => physical(path).map(Guarantee::CountsNullStructs),
         _ => None,
     }
 }

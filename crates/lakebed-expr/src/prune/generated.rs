@@ -32,14 +32,14 @@ pub(crate) struct Generated {
     base: Vec<String>,
     base_type: DataType,
     columns: Vec<String>,
-    rule: Rule,
+    transform: Transform,
 }
 
-/// What the partition columns hold of the base column.
+/// What the partition columns hold of the base column, as in a partition transform.
 #[derive(Debug, Clone, PartialEq)]
-enum Rule {
+enum Transform {
     /// The value itself.
-    Same,
+    Identity,
     /// The year, or year and month, and so on down to the hour: one column each.
     Parts,
     /// The time cut to a unit.
@@ -69,7 +69,7 @@ struct Derivation {
 }
 
 enum Derived {
-    Rule(Rule),
+    Transform(Transform),
     /// A part that takes others to be of use.
     Part(TimeUnit),
 }
@@ -87,7 +87,7 @@ impl Generated {
             }
             match what {
                 Derived::Part(unit) => parts.push((base, unit, name.clone())),
-                Derived::Rule(rule) => found.extend(Generated::new(base, vec![name.clone()], rule, schema)),
+                Derived::Transform(transform) => found.extend(Generated::new(base, vec![name.clone()], transform, schema)),
             }
         }
         for (base, _, year) in parts.iter().filter(|(_, unit, _)| *unit == TimeUnit::Year) {
@@ -96,24 +96,24 @@ impl Generated {
             };
             let finer = [TimeUnit::Month, TimeUnit::Day, TimeUnit::Hour].map(part).into_iter().map_while(|name| name);
             let columns = std::iter::once(year.clone()).chain(finer).collect();
-            found.extend(Generated::new(base.clone(), columns, Rule::Parts, schema));
+            found.extend(Generated::new(base.clone(), columns, Transform::Parts, schema));
         }
         found
     }
 
-    fn new(base: Vec<String>, columns: Vec<String>, rule: Rule, schema: &Schema) -> Option<Generated> {
+    fn new(base: Vec<String>, columns: Vec<String>, transform: Transform, schema: &Schema) -> Option<Generated> {
         let base_type = type_of(schema, &base)?;
         let types: Vec<DataType> =
             columns.iter().map(|name| type_of(schema, std::slice::from_ref(name))).collect::<Option<_>>()?;
         let time = matches!(base_type, DataType::Date32 | DataType::Timestamp(_, _));
-        let fits = match &rule {
-            Rule::Same => types == [base_type.clone()],
-            Rule::Parts => time && types.iter().all(DataType::is_integer),
-            Rule::Truncated(_) => time && types.iter().all(|t| matches!(t, DataType::Date32 | DataType::Timestamp(_, _))),
-            Rule::Formatted(_, _) => time && types == [DataType::Utf8],
-            Rule::Prefix(_) => base_type == DataType::Utf8 && types == [DataType::Utf8],
+        let fits = match &transform {
+            Transform::Identity => types == [base_type.clone()],
+            Transform::Parts => time && types.iter().all(DataType::is_integer),
+            Transform::Truncated(_) => time && types.iter().all(|t| matches!(t, DataType::Date32 | DataType::Timestamp(_, _))),
+            Transform::Formatted(_, _) => time && types == [DataType::Utf8],
+            Transform::Prefix(_) => base_type == DataType::Utf8 && types == [DataType::Utf8],
         };
-        fits.then_some(Generated { base, base_type, columns, rule })
+        fits.then_some(Generated { base, base_type, columns, transform })
     }
 
     /// The path of the column whose bounds it tells.
@@ -130,15 +130,15 @@ impl Generated {
     /// that is not known.
     pub(crate) fn bounds(&self, partitions: &[ArrayRef]) -> Option<(ArrayRef, ArrayRef)> {
         let first = partitions.first()?;
-        match &self.rule {
-            Rule::Same => Some((first.clone(), first.clone())),
-            Rule::Prefix(length) => {
+        match &self.transform {
+            Transform::Identity => Some((first.clone(), first.clone())),
+            Transform::Prefix(length) => {
                 let texts = first.as_string_opt::<i32>()?;
                 let high: StringArray = texts.iter().map(|text| last_with_prefix(text?, *length)).collect();
                 Some((first.clone(), Arc::new(high)))
             }
-            rule => {
-                let spans = (0..first.len()).map(|row| span_of(rule, partitions, row));
+            transform => {
+                let spans = (0..first.len()).map(|row| span_of(transform, partitions, row));
                 let (low, high): (Vec<_>, Vec<_>) = spans.map(|span| self.in_base_type(span)).unzip();
                 self.arrays(low, high)
             }
@@ -183,17 +183,17 @@ fn source_of(table: &StructType, partition: &str, schema: &Schema) -> Option<Der
     let Value::String(text) = table.field(partition)?.metadata.get("delta.generationExpression")? else { return None };
     let node = parse(text).ok()?;
     let path = |node: &Node| path_in(schema, node);
-    let rule = |node: &Node, rule: Rule| Some(Derivation { base: path(node)?, what: Derived::Rule(rule) });
+    let derived = |node: &Node, transform: Transform| Some(Derivation { base: path(node)?, what: Derived::Transform(transform) });
     match &node.kind {
-        Kind::Path(_) => rule(&node, Rule::Same),
-        Kind::Cast { value, to: DataType::Date32, .. } => rule(value, Rule::Truncated(TimeUnit::Day)),
+        Kind::Path(_) => derived(&node, Transform::Identity),
+        Kind::Cast { value, to: DataType::Date32, .. } => derived(value, Transform::Truncated(TimeUnit::Day)),
         Kind::Call { name, args } => match (name.as_str(), args.as_slice()) {
-            ("to_date" | "date", [value]) => rule(value, Rule::Truncated(TimeUnit::Day)),
+            ("to_date" | "date", [value]) => derived(value, Transform::Truncated(TimeUnit::Day)),
             ("year", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Year) }),
             ("month", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Month) }),
             ("day" | "dayofmonth", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Day) }),
             ("hour", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Hour) }),
-            ("date_trunc", [unit, value]) | ("trunc", [value, unit]) => rule(value, Rule::Truncated(unit_named(unit)?)),
+            ("date_trunc", [unit, value]) | ("trunc", [value, unit]) => derived(value, Transform::Truncated(unit_named(unit)?)),
             ("date_format", [value, pattern]) => {
                 let Kind::Text(text) = &pattern.kind else { return None };
                 let unit = match text.as_str() {
@@ -203,13 +203,13 @@ fn source_of(table: &StructType, partition: &str, schema: &Schema) -> Option<Der
                     "yyyy-MM-dd-HH" | "yyyyMMddHH" => TimeUnit::Hour,
                     _ => return None,
                 };
-                rule(value, Rule::Formatted(Pattern::parse(text).ok()?, unit))
+                derived(value, Transform::Formatted(Pattern::parse(text).ok()?, unit))
             }
             ("substring", [value, from, length]) => match (whole_number(from)?, whole_number(length)?) {
-                (0 | 1, length) => rule(value, Rule::Prefix(length)),
+                (0 | 1, length) => derived(value, Transform::Prefix(length)),
                 _ => None,
             },
-            ("left", [value, length]) => rule(value, Rule::Prefix(whole_number(length)?)),
+            ("left", [value, length]) => derived(value, Transform::Prefix(whole_number(length)?)),
             _ => None,
         },
         _ => None,
@@ -261,21 +261,21 @@ fn whole_number(node: &Node) -> Option<usize> {
 }
 
 /// The microseconds, first and first behind, that the partition values of a file allow.
-fn span_of(rule: &Rule, partitions: &[ArrayRef], row: usize) -> Option<(i64, i64)> {
+fn span_of(transform: &Transform, partitions: &[ArrayRef], row: usize) -> Option<(i64, i64)> {
     let first = partitions.first()?;
     if first.is_null(row) {
         return None;
     }
-    match rule {
-        Rule::Truncated(unit) => {
+    match transform {
+        Transform::Truncated(unit) => {
             let start = match first.data_type() {
                 DataType::Date32 => i64::from(first.as_primitive::<Date32Type>().value(row)).checked_mul(DAY)?,
                 _ => first.as_primitive::<TimestampMicrosecondType>().value(row),
             };
             span(start, *unit)
         }
-        Rule::Formatted(pattern, unit) => span(pattern.read(first.as_string::<i32>().value(row))?, *unit),
-        Rule::Parts => {
+        Transform::Formatted(pattern, unit) => span(pattern.read(first.as_string::<i32>().value(row))?, *unit),
+        Transform::Parts => {
             let mut numbers = [1970, 1, 1, 0];
             let units = [TimeUnit::Year, TimeUnit::Month, TimeUnit::Day, TimeUnit::Hour];
             let mut unit = TimeUnit::Year;
@@ -293,7 +293,7 @@ fn span_of(rule: &Rule, partitions: &[ArrayRef], row: usize) -> Option<(i64, i64
             let midnight = Civil::checked(year, month, day)?.days().checked_mul(DAY)?;
             span(midnight.checked_add(hour * 3_600 * SECOND)?, unit)
         }
-        Rule::Same | Rule::Prefix(_) => None,
+        Transform::Identity | Transform::Prefix(_) => None,
     }
 }
 

@@ -27,6 +27,6 @@ mod result_bounds;
 mod tests;
 
 pub use conjunct::SkippedBy;
-pub use fact_source::Question;
+pub use fact_source::Guarantee;
 pub use metadata_statistics::metadata_field;
 pub use pruner::{ConjunctCounts, FileFacts, PartitionColumn, PruneResult, Pruner};

@@ -15,7 +15,7 @@ use lakebed_core::{Error, Result};
 
 use super::condition::Condition;
 use super::conjunct::{ConjunctCompiler, PreparedConjunct, SkippedBy};
-use super::fact_source::{Question, question, stat_column};
+use super::fact_source::{Guarantee, guarantee, stat_column};
 use super::facts::Fact;
 use super::generated::Generated;
 use super::never_nan::never_nan;
@@ -43,9 +43,8 @@ pub struct Pruner {
     /// For each statistic, the length in characters to which its strings are padded when they are
     /// read.
     padded_lengths: Vec<Option<u32>>,
-    /// The questions about statistics that must be answered before the statistics prove anything,
-    /// and the facts that the answers become.
-    questions: Vec<(Fact, Question)>,
+    /// The guarantees that the statistics need to prove something, and the facts that they become.
+    guarantees: Vec<(Fact, Guarantee)>,
 }
 
 /// A partition column that a filter needs.
@@ -70,8 +69,8 @@ pub struct FileFacts<'a> {
     /// loose bounds, too: bounds stay bounds, and of the null counts only zero and "all" are used,
     /// which hold in any case.
     pub stats: &'a [ArrayRef],
-    /// The answers to [`Pruner::questions`].
-    pub answers: &'a [BooleanArray],
+    /// For each of [`Pruner::guarantees`], the files for which it holds.
+    pub guaranteed: &'a [BooleanArray],
 }
 
 /// The files that are left, and the counts of the files that were skipped.
@@ -145,7 +144,7 @@ impl Pruner {
             statistic_facts: vec![],
             statistics: vec![],
             padded_lengths: vec![],
-            questions: vec![],
+            guarantees: vec![],
         };
         pruner.collect_wanted(&partitions, schema, mode);
         Ok(pruner)
@@ -169,8 +168,8 @@ impl Pruner {
         let needed =
             partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
         for fact in asked {
-            let question = question(&fact, schema, mode).filter(|_| !self.questions.iter().any(|(other, _)| *other == fact));
-            self.questions.extend(question.map(|question| (fact.clone(), question)));
+            let guarantee = guarantee(&fact, schema, mode).filter(|_| !self.guarantees.iter().any(|(other, _)| *other == fact));
+            self.guarantees.extend(guarantee.map(|guarantee| (fact.clone(), guarantee)));
             if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistic_facts.contains(&fact)) {
                 self.statistic_facts.push(fact);
                 self.statistics.push(column);
@@ -190,9 +189,9 @@ impl Pruner {
         &self.statistics
     }
 
-    /// Returns the questions about statistics that the pruner needs answered.
-    pub fn questions(&self) -> impl ExactSizeIterator<Item = &Question> {
-        self.questions.iter().map(|(_, question)| question)
+    /// Returns the guarantees about statistics that the pruner needs to know.
+    pub fn guarantees(&self) -> impl ExactSizeIterator<Item = &Guarantee> {
+        self.guarantees.iter().map(|(_, guarantee)| guarantee)
     }
 
     /// Returns the conjuncts of the filter, and how each of them skips files.
@@ -217,7 +216,7 @@ impl Pruner {
     /// Fails if the arrays are not the requested ones, or if the filter fails on values and no
     /// later step evaluates it on rows.
     pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileFacts { files, partitions, stats: &[], answers: &[] };
+        let known = FileFacts { files, partitions, stats: &[], guaranteed: &[] };
         self.first_to_skip(&known, true, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -226,7 +225,7 @@ impl Pruner {
     /// # Errors
     /// Fails if the arrays are not the requested ones.
     pub fn prune_candidates(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileFacts { files, partitions, stats: &[], answers: &[] };
+        let known = FileFacts { files, partitions, stats: &[], guaranteed: &[] };
         self.first_to_skip(&known, false, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -308,7 +307,7 @@ impl Pruner {
             return Ok(found);
         }
         let partitions: Vec<ArrayRef> = known.partitions.iter().map(|values| Ok(filter(values, left)?)).collect::<Result<_>>()?;
-        let known = FileFacts { files: left.true_count(), partitions: &partitions, stats: &[], answers: &[] };
+        let known = FileFacts { files: left.true_count(), partitions: &partitions, stats: &[], guaranteed: &[] };
         let found = test(&known)?.map_err(|error| evaluation_error(text, &error))?;
         let mut found = found.iter();
         Ok(left.iter().map(|left| Some(left == Some(true) && found.next().flatten() == Some(true))).collect())
@@ -341,8 +340,8 @@ impl Pruner {
                 Some(if matches!(fact, Fact::GeneratedLow(_)) { low } else { high })
             }
             Fact::BoundsNan(_) | Fact::CountsNullStructs(_) => {
-                let index = self.questions.iter().position(|(other, _)| other == fact)?;
-                known.answers.get(index).map(|answers| Arc::new(answers.clone()) as ArrayRef)
+                let index = self.guarantees.iter().position(|(other, _)| other == fact)?;
+                known.guaranteed.get(index).map(|guaranteed| Arc::new(guaranteed.clone()) as ArrayRef)
             }
             statistic => {
                 let index = self.statistic_facts.iter().position(|other| other == statistic)?;

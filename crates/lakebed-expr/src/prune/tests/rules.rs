@@ -418,7 +418,7 @@ fn failing_partition_condition_fails_scan_or_waits() {
     // Nobody looks at the rows of a filter on partition columns alone.
     let pruner = sample.pruner("10 / (p - 1) > 0");
     let partitions = sample.partition_values(&pruner);
-    let error = pruner.prune(&FileFacts { files: 3, partitions: &partitions, stats: &[], answers: &[] }).unwrap_err();
+    let error = pruner.prune(&FileFacts { files: 3, partitions: &partitions, stats: &[], guaranteed: &[] }).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
     assert_eq!(left(&sample, "10 / (p - 1) > 0 AND x % 7 = 1"), [0, 1]);
     // A file that an earlier condition rules out cannot fail a later one.
@@ -476,7 +476,7 @@ fn prune_in_two_phases_equals_one() {
     let take = |array: &ArrayRef| arrow_select::take::take(array, &kept, None).unwrap();
     let partitions: Vec<ArrayRef> = partitions.iter().map(take).collect();
     let stats: Vec<ArrayRef> = sample.stats(pruner.statistics()).iter().map(take).collect();
-    let known = super::super::FileFacts { files: 2, partitions: &partitions, stats: &stats, answers: &[] };
+    let known = super::super::FileFacts { files: 2, partitions: &partitions, stats: &stats, guaranteed: &[] };
     assert_eq!(pruner.prune_stats(&known).unwrap(), BooleanArray::from(vec![true, false]));
 }
 
@@ -638,7 +638,7 @@ fn there_may_be_no_files() {
     for filter in ["timestampdiff(HOUR, TIMESTAMP '1970-01-01', t) > 20", "round(x, -1) = 10", "x IN (coalesce(x, 1), 2)"] {
         let pruner = sample.pruner(filter);
         let stats: Vec<ArrayRef> = pruner.statistics().iter().map(|column| new_empty_array(&column.arrow_type())).collect();
-        let result = pruner.prune(&FileFacts { files: 0, partitions: &[], stats: &stats, answers: &[] }).unwrap();
+        let result = pruner.prune(&FileFacts { files: 0, partitions: &[], stats: &stats, guaranteed: &[] }).unwrap();
         assert_eq!(result.keep.len(), 0, "{filter}");
     }
 }

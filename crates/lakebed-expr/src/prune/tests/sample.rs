@@ -13,7 +13,7 @@ use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use serde_json::Value;
 
-use crate::bind::current_time::Options;
+use crate::bind::resolve::Options;
 use crate::bind::schema::filter_schema;
 use crate::filter::{Filter, parse_filter};
 use crate::prune::pruner::{FileFacts, PruneResult, Pruner};
@@ -70,9 +70,9 @@ impl Sample {
         let pruner = self.pruner(text);
         let partitions = self.partition_values(&pruner);
         let stats = self.stats(pruner.statistics());
-        let answers = vec![BooleanArray::from(vec![self.complete; self.files.len()]); pruner.questions().len()];
+        let guaranteed = vec![BooleanArray::from(vec![self.complete; self.files.len()]); pruner.guarantees().len()];
         let files = self.files.len();
-        pruner.prune(&FileFacts { files, partitions: &partitions, stats: &stats, answers: &answers }).unwrap()
+        pruner.prune(&FileFacts { files, partitions: &partitions, stats: &stats, guaranteed: &guaranteed }).unwrap()
     }
 
     pub(super) fn partition_values(&self, pruner: &Pruner) -> Vec<ArrayRef> {

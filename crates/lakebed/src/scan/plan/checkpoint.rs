@@ -68,7 +68,7 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     let mut wanted = output_columns(plan, part, stats);
     // The pruner runs again after footers were read. Without late pruning, it runs on the rows for
     // the first time.
-    if let Some(pruner) = plan.pruner.as_ref().filter(|pruner| !plan.prunes_late() || pruner.questions().len() > 0) {
+    if let Some(pruner) = plan.pruner.as_ref().filter(|pruner| !plan.prunes_late() || pruner.guarantees().len() > 0) {
         wanted.extend(partition_columns(pruner, &schema));
         wanted.extend(statistics_of(pruner, &schema, stats));
         wanted.extend(tags(pruner));
@@ -185,7 +185,7 @@ fn partition_columns(pruner: &Pruner, schema: &SchemaDescriptor) -> Columns {
 /// Returns the column with the tags, if the predicate needs to know whether statistics are
 /// complete.
 fn tags(pruner: &Pruner) -> Option<Vec<String>> {
-    (pruner.questions().len() > 0).then(|| add_column(&[column::TAGS]))
+    (pruner.guarantees().len() > 0).then(|| add_column(&[column::TAGS]))
 }
 
 /// The place of the statistics in a checkpoint.

@@ -21,21 +21,21 @@ pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArr
 pub(super) struct LogFacts {
     pub(super) partitions: Vec<ArrayRef>,
     pub(super) stats: Vec<ArrayRef>,
-    /// The answers to the questions of the pruner about statistics.
-    pub(super) answers: Vec<BooleanArray>,
+    /// For each guarantee that the pruner needs, the files for which it holds.
+    pub(super) guaranteed: Vec<BooleanArray>,
 }
 
 impl LogFacts {
     pub(super) fn of(pruner: &Pruner, batch: &FileBatch) -> Result<Self> {
-        let answers = match pruner.questions().len() {
+        let guaranteed = match pruner.guarantees().len() {
             0 => Vec::new(),
-            questions => vec![batch.complete_stats()?; questions],
+            guarantees => vec![batch.complete_stats()?; guarantees],
         };
-        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: of_rows::statistics(pruner, batch)?, answers })
+        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: of_rows::statistics(pruner, batch)?, guaranteed })
     }
 
     pub(super) fn columns(&self, files: usize) -> FileFacts<'_> {
-        FileFacts { files, partitions: &self.partitions, stats: &self.stats, answers: &self.answers }
+        FileFacts { files, partitions: &self.partitions, stats: &self.stats, guaranteed: &self.guaranteed }
     }
 }
 

@@ -10,7 +10,7 @@ use arrow_array::BooleanArray;
 use futures::{StreamExt, stream};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::schema::mapping::MappingMode;
-use lakebed_expr::prune::{Pruner, Question};
+use lakebed_expr::prune::{Pruner, Guarantee};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::facts::LogFacts;
@@ -49,24 +49,24 @@ impl Footers {
         Ok(or(&by_log, &told)?)
     }
 
-    /// Adds the answers of the footers to `known`. Footers are read only for files that are kept
-    /// because an answer is missing.
-    pub(super) async fn ask(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut LogFacts) -> Result<()> {
+    /// Adds the guarantees that footers prove to `known`. Footers are read only for files that are
+    /// kept because a guarantee is missing.
+    pub(super) async fn read_guarantees(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut LogFacts) -> Result<()> {
         // With mapping by field id, a column may have another name in a file.
-        if known.answers.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
+        if known.guaranteed.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
             return Ok(());
         }
-        if known.answers.iter().all(|answers| answers.true_count() == answers.len()) {
+        if known.guaranteed.iter().all(|guaranteed| guaranteed.true_count() == guaranteed.len()) {
             return Ok(());
         }
-        let files = in_question(pruner, batch, known)?;
+        let files = undecided(pruner, batch, known)?;
         if !self.allow(files.len(), MOST) {
             return Ok(());
         }
         // The scan needs the page index, too.
         let footers = read(snapshot, batch, &files, PageIndex::Read).await;
-        for (question, answers) in pruner.questions().zip(&mut known.answers) {
-            *answers = or(answers, &of_files(batch, &files, &footers, |footer| answer(footer, question)))?;
+        for (guarantee, guaranteed) in pruner.guarantees().zip(&mut known.guaranteed) {
+            *guaranteed = or(guaranteed, &of_files(batch, &files, &footers, |footer| proves(footer, guarantee)))?;
         }
         Ok(())
     }
@@ -97,25 +97,25 @@ async fn read(snapshot: &Snapshot, batch: &FileBatch, files: &[usize], page_inde
 }
 
 /// Returns the files that would be pruned if their statistics were complete.
-fn in_question(pruner: &Pruner, batch: &FileBatch, known: &LogFacts) -> Result<Vec<usize>> {
-    let answers = known.answers.iter().map(|answers| BooleanArray::from(vec![true; answers.len()])).collect();
-    let if_complete = LogFacts { answers, ..known.clone() };
+fn undecided(pruner: &Pruner, batch: &FileBatch, known: &LogFacts) -> Result<Vec<usize>> {
+    let guaranteed = known.guaranteed.iter().map(|guaranteed| BooleanArray::from(vec![true; guaranteed.len()])).collect();
+    let if_complete = LogFacts { guaranteed, ..known.clone() };
     let by_partition = pruner.prune_candidates(batch.len(), &known.partitions)?;
     let keep = and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?;
     let keep = and(&keep, &not(&pruner.prune_stats(&if_complete.columns(batch.len()))?)?)?;
     Ok(keep.iter().enumerate().filter(|(_, keep)| *keep == Some(true)).map(|(file, _)| file).collect())
 }
 
-/// Returns whether the footer proves that the statistics of the log are right for this question,
+/// Returns whether the footer proves that the statistics of the log are right for this guarantee,
 /// whatever writer collected them. The proof is that no value is NaN, or that no field is null.
-fn answer(footer: &ParquetFile, question: &Question) -> bool {
-    let (Question::BoundsNan(path) | Question::CountsNullStructs(path)) = question;
+fn proves(footer: &ParquetFile, guarantee: &Guarantee) -> bool {
+    let (Guarantee::BoundsNan(path) | Guarantee::CountsNullStructs(path)) = guarantee;
     let leaves = footer.metadata().file_metadata().schema_descr().columns();
     let Some(leaf) = leaves.iter().position(|leaf| leaf.path().parts() == path && leaf.max_rep_level() == 0) else {
         return false;
     };
-    match question {
-        Question::BoundsNan(_) => footer.has_no_nan(leaf),
-        Question::CountsNullStructs(_) => footer.has_no_null(leaf),
+    match guarantee {
+        Guarantee::BoundsNan(_) => footer.has_no_nan(leaf),
+        Guarantee::CountsNullStructs(_) => footer.has_no_null(leaf),
     }
 }

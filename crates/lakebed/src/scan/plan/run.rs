@@ -120,11 +120,11 @@ impl Plan {
     /// decide.
     async fn select_by_footers(&self, snapshot: &Snapshot, batch: FileBatch) -> Result<FileBatch> {
         let Some(pruner) = self.pruner.as_ref().filter(|_| !batch.is_empty()) else { return Ok(batch) };
-        if pruner.questions().len() == 0 && !self.options.exact_metrics {
+        if pruner.guarantees().len() == 0 && !self.options.exact_metrics {
             return Ok(batch);
         }
         let mut known = LogFacts::of(pruner, &batch)?;
-        self.footers.ask(snapshot, pruner, &batch, &mut known).await?;
+        self.footers.read_guarantees(snapshot, pruner, &batch, &mut known).await?;
         if self.options.exact_metrics {
             return self.select_and_count(pruner, &batch, &known);
         }
