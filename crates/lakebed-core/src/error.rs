@@ -101,7 +101,7 @@ pub enum ConflictKind {
 }
 
 impl ConflictKind {
-    /// The name as Delta Spark spells it.
+    /// Returns the name as Delta Spark spells it.
     pub fn name(self) -> &'static str {
         match self {
             Self::ProtocolChanged => "ProtocolChanged",
@@ -179,22 +179,22 @@ impl Error {
         Self::internal(format!("{OVERFLOW}: {what}"))
     }
 
-    /// Whether this is that error, also if the Parquet decoder reported it.
+    /// Returns whether this is that error, also if the Parquet decoder reported it.
     pub fn is_batch_too_large(&self) -> bool {
         self.to_string().contains(OVERFLOW)
     }
 
-    /// The kind, on which callers act.
+    /// Returns the kind, on which callers act.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The message without its causes.
+    /// Returns the message without its causes.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Whether a store said that the object does not exist.
+    /// Returns whether a store said that the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Store { not_found: true, .. })
     }
@@ -207,7 +207,7 @@ impl Error {
         Self::new(ErrorKind::Store { object, retryable: true, not_found: true }, message)
     }
 
-    /// Whether this is that error. Other missing objects stay missing on a retry.
+    /// Returns whether this is that error. Other missing objects stay missing on a retry.
     pub fn is_replaced(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Store { retryable: true, not_found: true, .. })
     }
@@ -222,8 +222,8 @@ impl Error {
         self
     }
 
-    /// Whether the bytes of the table are corrupt, so that another source of the same facts may be
-    /// used.
+    /// Returns whether the bytes of the table are corrupt, so that another source of the same facts
+    /// may be used.
     pub fn is_corrupt(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Corrupt { .. })
     }

@@ -151,17 +151,17 @@ const fn refused(name: &'static str, why: &'static str) -> Feature {
 }
 
 impl Feature {
-    /// The feature that a caller names. The case of the name is ignored.
+    /// Returns the feature that a caller names. The case of the name is ignored.
     pub fn find(name: &str) -> Option<&'static Self> {
         FEATURES.iter().find(|feature| feature.name.eq_ignore_ascii_case(name))
     }
 
-    /// The feature of this name in a protocol. The name must match exactly.
+    /// Returns the feature of this name in a protocol. The name must match exactly.
     fn named(name: &str) -> Option<&'static Self> {
         FEATURES.iter().find(|feature| feature.name == name)
     }
 
-    /// Whether an old protocol version implies the feature.
+    /// Returns whether an old protocol version implies the feature.
     fn is_implied_by(&self, protocol: &Protocol) -> bool {
         let by_writer = |legacy: i32| (legacy..WRITER_FEATURES_VERSION).contains(&protocol.min_writer_version);
         match self.kind {
@@ -173,7 +173,7 @@ impl Feature {
     }
 }
 
-/// The names of all features that a protocol has, named or implied, sorted.
+/// Returns the names of all features that a protocol has, named or implied, sorted.
 pub fn supported_features(protocol: &Protocol) -> Vec<&str> {
     let named = protocol.reader_features.iter().chain(&protocol.writer_features).flatten().map(String::as_str);
     let implied = FEATURES.iter().filter(|feature| feature.is_implied_by(protocol)).map(|feature| feature.name);

@@ -148,7 +148,7 @@ pub enum IsolationLevel {
 }
 
 impl IsolationLevel {
-    /// The name as properties and `commitInfo` spell it.
+    /// Returns the name as properties and `commitInfo` spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serializable => "Serializable",
@@ -215,12 +215,12 @@ const NAMES: &[&str] = &[
     "delta.writePartitionColumnsToParquet",
 ];
 
-/// The names of all properties that have a meaning, except constraints.
+/// Returns the names of all properties that have a meaning, except constraints.
 pub fn known_names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().copied()
 }
 
-/// The official spelling of a name that is given in any case.
+/// Returns the official spelling of a name that is given in any case.
 pub fn known_name(name: &str) -> Option<&'static str> {
     known_names().find(|known| known.eq_ignore_ascii_case(name))
 }
@@ -304,7 +304,7 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// The value of `delta.<name>`, if it is set.
+    /// Returns the value of `delta.<name>`, if it is set.
     fn text(&self, name: &str) -> Option<&'a str> {
         self.configuration.get(&format!("delta.{name}"))?.as_deref()
     }

@@ -43,8 +43,8 @@ impl<T> At<T> for Result<T, tokio::task::JoinError> {
     }
 }
 
-/// The error of a store whose options contain `secrets`. They are removed from the text of the
-/// cause.
+/// Returns the error of a store whose options contain `secrets`. They are removed from the text of
+/// the cause.
 pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[String]) -> Error {
     use object_store::Error as E;
     let (said, retryable, not_found) = match error {
@@ -68,7 +68,7 @@ pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[
     if not_found { result } else { result.with_source(without(&redact(&error.to_string()), secrets)) }
 }
 
-/// The error of a file that could not be written.
+/// Returns the error of a file that could not be written.
 pub(crate) fn written(error: io::Error, object: &str) -> Error {
     file_error(error, object, "could not be written")
 }
@@ -124,8 +124,8 @@ fn own(cause: Box<dyn StdError + Send + Sync>) -> Result<Box<Error>, Box<dyn Std
     cause.downcast::<Error>()
 }
 
-/// Whether another attempt may succeed: the network failed, a time limit passed, or a server was
-/// overloaded.
+/// Returns whether another attempt may succeed: the network failed, a time limit passed, or a
+/// server was overloaded.
 pub(crate) fn may_pass(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| {
         if let Some(io) = cause.downcast_ref::<io::Error>() {

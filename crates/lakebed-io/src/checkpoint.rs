@@ -102,7 +102,7 @@ async fn open_now(store: &Store, files: &CheckpointFiles) -> Result<Content> {
     Ok(Content { json, parts })
 }
 
-/// The protocol, the metadata, and the other actions that were read with them.
+/// Returns the protocol, the metadata, and the other actions that were read with them.
 pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result<Vec<Action>> {
     unless_replaced(|| read_head_now(store, files)).await
 }
@@ -139,7 +139,8 @@ async fn read_head_now(store: &Store, files: &CheckpointFiles) -> Result<Vec<Act
     }
 }
 
-/// All actions of these columns, which must not be columns of file actions. See [`columns`].
+/// Returns all actions of these columns, which must not be columns of file actions. See
+/// [`columns`].
 pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: columns::Columns) -> Result<Vec<Action>> {
     match files.kind {
         CheckpointKind::Uuid { json: true } => Ok(read_json_top(store, files).await?.2),
@@ -150,7 +151,7 @@ pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: 
     }
 }
 
-/// The top file of a V2 checkpoint as lines, and its actions other than those of files.
+/// Returns the top file of a V2 checkpoint as lines, and its actions other than those of files.
 async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String, Bytes, Vec<Action>)> {
     let name = files.name();
     let bytes = store.get(&store.log_path(&name)?).await?;
@@ -260,8 +261,8 @@ fn row_groups(file: &ParquetFile, wanted: columns::Columns) -> Vec<usize> {
     groups
 }
 
-/// The rows of a part that have a `remove`, with these columns. `None` if the part has no such
-/// rows.
+/// Returns the rows of a part that have a `remove`, with these columns. It returns `None` if the
+/// part has no such rows.
 pub fn read_removes(part: &ParquetFile, wanted: columns::Columns) -> Result<Option<InOrder<RecordBatch>>> {
     let row_groups = part.row_groups_with("remove");
     if row_groups.is_empty() {
@@ -298,7 +299,7 @@ fn filter(file: &ParquetFile, wanted: columns::Columns) -> Option<FilterSource> 
     Some(Arc::new(move || RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask.clone(), |batch| Ok(says_anything(&batch))))])))
 }
 
-/// The rows in which any column is not null.
+/// Returns the rows in which any column is not null.
 fn says_anything(batch: &RecordBatch) -> BooleanArray {
     let mut any = BooleanBuffer::new_unset(batch.num_rows());
     for column in batch.columns() {

@@ -29,13 +29,14 @@ struct Seeded {
 }
 
 impl Env {
-    /// The machine's clock and randomness.
+    /// Returns the machine's clock and randomness.
     #[expect(clippy::disallowed_methods, reason = "Env is where the clock is read")]
     pub fn system() -> Self {
         Self(Arc::new(Kind::System { origin: Instant::now() }))
     }
 
-    /// A clock that begins at a fixed moment, and random numbers that depend only on `seed`.
+    /// Returns a clock that begins at a fixed moment, and random numbers that depend only on
+    /// `seed`.
     pub fn seeded(seed: u64) -> Self {
         Self(Arc::new(Kind::Seeded(Mutex::new(Seeded { rng: SmallRng::seed_from_u64(seed), elapsed: Duration::ZERO }))))
     }
@@ -52,7 +53,7 @@ impl Env {
         }
     }
 
-    /// The time since this `Env` was created. It never goes backwards.
+    /// Returns the time since this `Env` was created. It never goes backwards.
     #[expect(clippy::disallowed_methods, reason = "Env is where the clock is read")]
     pub fn monotonic(&self) -> Duration {
         match &*self.0 {
@@ -80,7 +81,7 @@ impl Env {
         }
     }
 
-    /// A random number.
+    /// Returns a random number.
     pub fn random_u64(&self) -> u64 {
         match &*self.0 {
             Kind::System { .. } => {
@@ -92,7 +93,7 @@ impl Env {
         }
     }
 
-    /// A random UUID (version 4) in lower case with hyphens.
+    /// Returns a random UUID (version 4) in lower case with hyphens.
     pub fn new_uuid(&self) -> String {
         let mut bytes = [0; 16];
         match &*self.0 {

@@ -39,7 +39,8 @@ const MOST_LOOKED_UP: usize = 16;
 /// Object stores list this many objects in one request.
 const PAGE: usize = 1000;
 
-/// The log files of version `from` and later, or of all versions, sorted by version and name.
+/// Returns the log files of version `from` and later, or of all versions, sorted by version and
+/// name.
 ///
 /// Hidden files, unfinished uploads, folders and unknown names are left out, and so are sidecars
 /// and staged commits. A log that does not exist is empty. On an object store this costs one
@@ -48,8 +49,9 @@ pub async fn list_log(store: &Store, from: Option<u64>) -> Result<Vec<ListedLogF
     list_first(store, from.unwrap_or(0), usize::MAX).await.map(|(files, _)| files)
 }
 
-/// The commits of version `from` and later, in order, and whether these are all of them. The
-/// function returns what one request lists, so its cost does not depend on how many commits follow.
+/// Returns the commits of version `from` and later, in order, and whether these are all of them.
+/// The function returns what one request lists, so its cost does not depend on how many commits
+/// follow.
 pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile>, bool)> {
     let commits = |listed: Vec<ListedLogFile>| -> Vec<ListedLogFile> {
         listed.into_iter().filter(|file| file.path.is_commit() && file.path.version >= from).collect()
@@ -81,8 +83,8 @@ async fn fill_gaps(store: &Store, files: &mut Vec<ListedLogFile>) -> Result<()> 
     Ok(())
 }
 
-/// The first files of version `from` and later, and whether these are all. The store is asked for
-/// `most` files and may return more.
+/// Returns the first files of version `from` and later, and whether these are all. The store is
+/// asked for `most` files and may return more.
 async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<ListedLogFile>, bool)> {
     let folder = store.path_of(LOG_DIR)?;
     let listed = store.list_first(&folder, &format!("{from:020}"), Some(AFTER_VERSIONS), most).await;
@@ -135,7 +137,8 @@ pub async fn read_checksum(store: &Store, path: &LogPath) -> Result<VersionCheck
     VersionChecksum::parse(&bytes, &path.name)
 }
 
-/// The commits among listed files, oldest first, with the file times made strictly increasing.
+/// Returns the commits among listed files, oldest first, with the file times made strictly
+/// increasing.
 pub fn adjusted_times(listed: &[ListedLogFile]) -> Vec<(LogPath, i64)> {
     let commits: Vec<&ListedLogFile> = listed.iter().filter(|file| matches!(file.path.kind, LogKind::Commit)).collect();
     let mut times: Vec<VersionTime> =

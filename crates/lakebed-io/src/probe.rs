@@ -54,8 +54,8 @@ pub async fn check_put_if_absent(store: &Store) -> Result<()> {
     }
 }
 
-/// Whether exactly one of several concurrent writers, and of two more in sequence, succeeds, and
-/// whether the object is its object.
+/// Returns whether exactly one of several concurrent writers, and of two more in sequence,
+/// succeeds, and whether the object is its object.
 async fn is_kept(store: &Store, canary: &Path) -> Result<bool> {
     let body = |writer: usize| Bytes::from(format!("lakebed tests whether this store keeps put-if-absent: writer {writer}\n"));
     // A writer that retries after a lost reply may find its own object. The check below accounts

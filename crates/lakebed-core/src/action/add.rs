@@ -42,7 +42,7 @@ pub struct Add {
 }
 
 impl Add {
-    /// The number of rows in the file according to its statistics, deleted rows included.
+    /// Returns the number of rows in the file according to its statistics, deleted rows included.
     pub fn num_records(&self) -> Option<i64> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]

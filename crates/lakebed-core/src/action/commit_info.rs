@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 pub struct CommitInfo(pub Map<String, Value>);
 
 impl CommitInfo {
-    /// The value of a key, if it is a string.
+    /// Returns the value of a key, if it is a string.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str()
     }
 
-    /// The value of a key, if it is an integer or a string of one.
+    /// Returns the value of a key, if it is an integer or a string of one.
     pub fn long(&self, key: &str) -> Option<i64> {
         match self.0.get(key)? {
             Value::Number(number) => number.as_i64(),
@@ -22,7 +22,7 @@ impl CommitInfo {
         }
     }
 
-    /// The commit's own timestamp, in milliseconds. PROTOCOL "In-Commit Timestamps".
+    /// Returns the commit's own timestamp, in milliseconds. PROTOCOL "In-Commit Timestamps".
     pub fn in_commit_timestamp(&self) -> Option<i64> {
         self.long("inCommitTimestamp")
     }

@@ -32,7 +32,7 @@ pub enum DvStorage {
 }
 
 impl DvStorage {
-    /// The protocol's letter.
+    /// Returns the protocol's letter.
     pub fn letter(self) -> &'static str {
         match self {
             Self::UuidRelative => "u",
@@ -41,7 +41,7 @@ impl DvStorage {
         }
     }
 
-    /// The kind of location for a letter of the protocol.
+    /// Returns the kind of location for a letter of the protocol.
     pub fn of_letter(letter: &str) -> Option<Self> {
         [Self::UuidRelative, Self::Inline, Self::AbsolutePath].into_iter().find(|storage| storage.letter() == letter)
     }
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for DvStorage {
 }
 
 impl DeletionVectorDescriptor {
-    /// The id that distinguishes the deletion vectors of one data file.
+    /// Returns the id that distinguishes the deletion vectors of one data file.
     pub fn unique_id(&self) -> String {
         unique_id(self.storage_type, &self.path_or_inline_dv, self.offset)
     }

@@ -47,7 +47,7 @@ pub struct CommitLines<'a> {
 }
 
 impl<'a> CommitLines<'a> {
-    /// All lines of a commit.
+    /// Returns all lines of a commit.
     pub fn whole(bytes: &'a [u8], name: &'a str) -> Self {
         Self { name, bytes, lines_before: 0 }
     }
@@ -76,8 +76,8 @@ impl<'a> CommitLines<'a> {
     }
 }
 
-/// The lines that are not blank, with their numbers from 1. Byte order mark, line breaks and
-/// surrounding blanks are removed.
+/// Returns the lines that are not blank, with their numbers from 1. Byte order mark, line breaks
+/// and surrounding blanks are removed.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut rest = bytes;
     let mut number = 0;
@@ -117,7 +117,8 @@ pub fn each_other(part: CommitLines<'_>, mut take: impl FnMut(Action) -> Result<
     })
 }
 
-/// All actions of a commit, compaction or JSON checkpoint. Errors name the file and the line.
+/// Returns all actions of a commit, compaction or JSON checkpoint. Errors name the file and the
+/// line.
 pub fn parse_commit(bytes: &[u8], name: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
     each_line(CommitLines::whole(bytes, name), |line| {
@@ -137,12 +138,13 @@ pub fn read_line(line: &[u8]) -> Result<Line<'_>> {
     parse(line).map_err(|reason| Error::new(ErrorKind::Corrupt { path: String::new() }, reason))
 }
 
-/// The action of one line. `None` if the action is unknown.
+/// Returns the action of one line. It returns `None` if the action is unknown.
 pub fn parse_line(line: &[u8]) -> Result<Option<Action>> {
     read_line(line).map(Line::into_action)
 }
 
-/// The action of a line that is already parsed JSON, such as those inside `_last_checkpoint`.
+/// Returns the action of a line that is already parsed JSON, such as those inside
+/// `_last_checkpoint`.
 pub fn from_value(line: Value) -> Result<Option<Action>> {
     let line = match line {
         Value::Object(line) => line,
@@ -152,7 +154,7 @@ pub fn from_value(line: Value) -> Result<Option<Action>> {
 }
 
 impl Line<'_> {
-    /// The action as an owned value.
+    /// Returns the action as an owned value.
     pub fn into_action(self) -> Option<Action> {
         match self {
             Line::File(FileLine::Add(add)) => Some(Action::Add(add.into())),
@@ -164,13 +166,13 @@ impl Line<'_> {
 }
 
 impl Action {
-    /// The line of a commit without its line break. The keys of maps are sorted, so equal actions
-    /// give equal lines.
+    /// Returns the line of a commit without its line break. The keys of maps are sorted, so equal
+    /// actions give equal lines.
     pub fn to_line(&self) -> Result<String> {
         Ok(self.to_value()?.to_string())
     }
 
-    /// The line as a JSON value.
+    /// Returns the line as a JSON value.
     pub fn to_value(&self) -> Result<Value> {
         let (kind, value) = match self {
             Action::Add(add) => (Kind::Add, json_of(add)),
@@ -250,7 +252,8 @@ fn two_actions(one: Kind, other: Kind) -> String {
     format!("{} and {} in one line", one.name(), other.name())
 }
 
-/// The action of this kind. `None` if it is a `commitInfo` that is not an object.
+/// Returns the action of this kind. It returns `None` if it is a `commitInfo` that is not an
+/// object.
 fn typed(kind: Kind, value: Value) -> Result<Option<Action>, String> {
     let object = match (kind, value) {
         (Kind::CommitInfo, Value::Object(info)) => return Ok(Some(Action::CommitInfo(CommitInfo(info)))),

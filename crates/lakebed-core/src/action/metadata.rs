@@ -47,7 +47,7 @@ impl Default for Format {
 }
 
 impl Metadata {
-    /// A property's value, if it is set.
+    /// Returns a property's value, if it is set.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.configuration.get(name)?.as_deref()
     }

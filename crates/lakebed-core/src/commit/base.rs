@@ -28,8 +28,8 @@ pub struct Base {
 }
 
 impl Base {
-    /// The state of a version. `row_tracking` is that domain, `in_commit_timestamp` the one of the
-    /// version's commit.
+    /// Returns the state of a version. `row_tracking` is that domain, `in_commit_timestamp` the one
+    /// of the version's commit.
     pub fn of_version(
         version: u64,
         protocol: Protocol,
@@ -49,7 +49,7 @@ impl Base {
         Ok(Self { version: None, protocol, metadata, properties, in_commit_timestamp: None, row_id_high_water_mark })
     }
 
-    /// The version that a draft on top of this would make.
+    /// Returns the version that a draft on top of this would make.
     pub fn next_version(&self) -> u64 {
         self.version.map_or(0, |version| version + 1)
     }

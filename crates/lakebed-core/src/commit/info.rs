@@ -29,7 +29,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An operation without parameters.
+    /// Returns an operation without parameters.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -74,7 +74,7 @@ pub struct Provenance {
     pub tags: BTreeMap<String, String>,
 }
 
-/// The action, with the keys in Delta Spark's order.
+/// Returns the action, with the keys in Delta Spark's order.
 pub fn commit_info(operation: &Operation, told: &Provenance, now_ms: i64, in_commit_timestamp: Option<i64>) -> CommitInfo {
     let mut info = Map::new();
     let mut set = |key: &str, value: Value| info.insert(key.to_owned(), value);

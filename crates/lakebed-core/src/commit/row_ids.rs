@@ -19,13 +19,13 @@ struct Configuration {
     row_id_high_water_mark: i64,
 }
 
-/// Whether new files get row ids.
+/// Returns whether new files get row ids.
 pub fn are_given(protocol: &Protocol, properties: &TableProperties) -> bool {
     let listed = protocol.writer_features.iter().flatten().any(|feature| feature == "rowTracking");
     listed && !properties.row_tracking_suspended
 }
 
-/// The mark that the domain's configuration tells.
+/// Returns the mark that the domain's configuration tells.
 pub fn high_water_mark(domain: Option<&DomainMetadata>) -> Result<i64> {
     let Some(domain) = domain.filter(|domain| !domain.removed) else { return Ok(NONE_GIVEN) };
     let configuration: Configuration = serde_json::from_str(&domain.configuration).map_err(|error| {
@@ -35,7 +35,7 @@ pub fn high_water_mark(domain: Option<&DomainMetadata>) -> Result<i64> {
     Ok(configuration.row_id_high_water_mark)
 }
 
-/// The domain with this mark.
+/// Returns the domain with this mark.
 pub fn domain(high_water_mark: i64) -> Result<DomainMetadata> {
     let configuration = serde_json::to_string(&Configuration { row_id_high_water_mark: high_water_mark })
         .map_err(|error| Error::internal("a number that JSON cannot hold").with_source(error))?;
@@ -54,7 +54,8 @@ impl RowIds {
         Self { next: high_water_mark.saturating_add(1), version: i64::try_from(version).unwrap_or(i64::MAX) }
     }
 
-    /// The first id of a file and the version of its rows: its own if it has them, else fresh ones.
+    /// Returns the first id of a file and the version of its rows: its own if it has them, else
+    /// fresh ones.
     pub fn give(&mut self, add: &Add) -> Result<(i64, i64)> {
         let version = add.default_row_commit_version.unwrap_or(self.version);
         if let Some(base) = add.base_row_id {
@@ -70,7 +71,7 @@ impl RowIds {
         Ok((base, version))
     }
 
-    /// The highest id given so far.
+    /// Returns the highest id given so far.
     pub fn high_water_mark(&self) -> i64 {
         self.next - 1
     }

@@ -26,7 +26,7 @@ pub(super) fn schema_string() -> String {
     struct_of(&[field("p", "string"), field("id", "long")])
 }
 
-/// The metadata of the table with this configuration.
+/// Returns the metadata of the table with this configuration.
 pub(super) fn metadata(entries: &[(&str, &str)]) -> Metadata {
     kit::table::metadata(&schema_string(), &["p"], entries)
 }
@@ -36,27 +36,27 @@ pub(super) fn base(features: &[&str], configuration: &[(&str, &str)]) -> Base {
     Base::of_version(4, protocol_with(features), metadata(configuration), None, None).unwrap()
 }
 
-/// A file of partition 1 with the ids 0 to 9.
+/// Returns a file of partition 1 with the ids 0 to 9.
 pub(super) fn a() -> Value {
     file("a", "1", 0..=9)
 }
 
-/// A file of partition 1 with the ids 10 to 19.
+/// Returns a file of partition 1 with the ids 10 to 19.
 pub(super) fn b() -> Value {
     file("b", "1", 10..=19)
 }
 
-/// The `add` of a file.
+/// Returns the `add` of a file.
 pub(super) fn added(file: Value) -> Value {
     json!({"add": file})
 }
 
-/// A draft that adds these files.
+/// Returns a draft that adds these files.
 pub(super) fn adding(files: &[Value]) -> Draft {
     Draft { adds: files.iter().map(add).collect(), ..Draft::default() }
 }
 
-/// The content of an `add`: a file of one partition with these ids, one a row.
+/// Returns the content of an `add`: a file of one partition with these ids, one a row.
 pub(super) fn file(path: &str, p: &str, ids: RangeInclusive<i64>) -> Value {
     let (first, last) = (*ids.start(), *ids.end());
     let stats =
@@ -70,7 +70,7 @@ pub(super) fn add(file: &Value) -> Add {
     serde_json::from_value(file.clone()).unwrap()
 }
 
-/// These files as a scan finds them.
+/// Returns these files as a scan finds them.
 pub(super) fn files(files: &[Value]) -> FileBatch {
     let mut batch = FileBatchBuilder::default();
     files.iter().for_each(|file| batch.append(&AddRef::from(add(file))).unwrap());
@@ -87,7 +87,7 @@ pub(super) fn with(mut file: Value, keys: Value) -> Value {
     file
 }
 
-/// A vector that deletes these rows.
+/// Returns a vector that deletes these rows.
 pub(super) fn rows(positions: &[u64]) -> DeletionVector {
     let mut rows = DeletionVector::new();
     positions.iter().for_each(|position| assert!(rows.insert(*position)));
@@ -98,7 +98,7 @@ pub(super) fn descriptor(positions: &[u64]) -> DeletionVectorDescriptor {
     rows(positions).to_inline().unwrap()
 }
 
-/// A file, of which rows are deleted, with more of them deleted.
+/// Returns a file, of which rows are deleted, with more of them deleted.
 pub(super) fn vector_change(file: &Value, before: &[u64], more: &[u64]) -> VectorChange {
     let vector = (!before.is_empty()).then(|| descriptor(before));
     VectorChange {
@@ -108,7 +108,7 @@ pub(super) fn vector_change(file: &Value, before: &[u64], more: &[u64]) -> Vecto
     }
 }
 
-/// The removal of a file, with its vector, in a commit.
+/// Returns the removal of a file, with its vector, in a commit.
 pub(super) fn remove(file: &Value) -> Value {
     let mut removed = json!({"path": file["path"], "deletionTimestamp": 1, "dataChange": file["dataChange"]});
     if !file["deletionVector"].is_null() {
@@ -117,12 +117,12 @@ pub(super) fn remove(file: &Value) -> Value {
     json!({"remove": removed})
 }
 
-/// The file with a vector.
+/// Returns the file with a vector.
 pub(super) fn with_vector(file: &Value, positions: &[u64]) -> Value {
     with(file.clone(), json!({"deletionVector": descriptor(positions)}))
 }
 
-/// The file in a commit that changes no data.
+/// Returns the file in a commit that changes no data.
 pub(super) fn rearranged(file: Value) -> Value {
     with(file, json!({"dataChange": false}))
 }

@@ -18,27 +18,27 @@ impl DeletionVector {
         Self::default()
     }
 
-    /// The number of deleted rows.
+    /// Returns the number of deleted rows.
     pub fn len(&self) -> u64 {
         self.rows.len()
     }
 
-    /// Whether no row is deleted.
+    /// Returns whether no row is deleted.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Whether this row is deleted.
+    /// Returns whether this row is deleted.
     pub fn contains(&self, row: u64) -> bool {
         self.rows.contains(row)
     }
 
-    /// The last deleted row, which callers compare with the number of rows in the file.
+    /// Returns the last deleted row, which callers compare with the number of rows in the file.
     pub fn last(&self) -> Option<u64> {
         self.rows.max()
     }
 
-    /// The deleted rows in ascending order.
+    /// Returns the deleted rows in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.rows.iter()
     }
@@ -72,19 +72,19 @@ impl DeletionVector {
         }
     }
 
-    /// The rows that either vector deletes.
+    /// Returns the rows that either vector deletes.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self { rows: &self.rows | &other.rows }
     }
 
-    /// The rows that this vector deletes and the other does not.
+    /// Returns the rows that this vector deletes and the other does not.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self { rows: &self.rows - &other.rows }
     }
 
-    /// The rows below `rows` that this vector does not delete.
+    /// Returns the rows below `rows` that this vector does not delete.
     #[must_use]
     pub fn complement(&self, rows: u64) -> Self {
         let mut all = RoaringTreemap::new();
@@ -92,17 +92,17 @@ impl DeletionVector {
         Self { rows: all - &self.rows }
     }
 
-    /// Whether no row is deleted by both vectors.
+    /// Returns whether no row is deleted by both vectors.
     pub fn is_disjoint(&self, other: &Self) -> bool {
         self.rows.is_disjoint(&other.rows)
     }
 
-    /// The number of deleted rows in this range.
+    /// Returns the number of deleted rows in this range.
     pub fn deleted_in(&self, rows: Range<u64>) -> u64 {
         if rows.is_empty() { 0 } else { self.rows.range_cardinality(rows) }
     }
 
-    /// The runs of deleted rows in this range, ascending and disjoint.
+    /// Returns the runs of deleted rows in this range, ascending and disjoint.
     pub fn deleted_ranges(&self, rows: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         self.rows.bitmaps().filter_map(move |(key, bitmap)| clip(key, &rows).map(|low| (key, bitmap.range(low)))).flat_map(
             |(key, mut bits)| {
@@ -112,8 +112,8 @@ impl DeletionVector {
         )
     }
 
-    /// The runs of rows in this range that are not deleted, ascending and disjoint. The cost
-    /// depends on the number of runs, not of rows.
+    /// Returns the runs of rows in this range that are not deleted, ascending and disjoint. The
+    /// cost depends on the number of runs, not of rows.
     pub fn kept_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         let mut kept = Vec::new();
         let mut from = rows.start;
@@ -136,7 +136,7 @@ impl FromIterator<u64> for DeletionVector {
     }
 }
 
-/// The part of `rows` in the bucket `key`, as lower 32 bits.
+/// Returns the part of `rows` in the bucket `key`, as lower 32 bits.
 fn clip(key: u32, rows: &Range<u64>) -> Option<std::ops::RangeInclusive<u32>> {
     let last = rows.end.checked_sub(1).filter(|last| rows.start <= *last)?;
     let (first_key, last_key) = (high(rows.start), high(last));

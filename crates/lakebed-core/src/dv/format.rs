@@ -41,8 +41,8 @@ impl DeletionVector {
         Ok(Self { rows: RoaringTreemap::from_bitmaps(buckets) })
     }
 
-    /// The bytes of this vector in the portable form. Containers are run-length encoded if that
-    /// makes them smaller.
+    /// Returns the bytes of this vector in the portable form. Containers are run-length encoded if
+    /// that makes them smaller.
     pub fn serialize(&self) -> Result<Vec<u8>> {
         let mut rows = self.rows.clone();
         rows.optimize();

@@ -60,7 +60,7 @@ impl DeletionVector {
         Self::parse_named(data, &name)?.counted(descriptor, &name)
     }
 
-    /// A descriptor that holds this vector.
+    /// Returns a descriptor that holds this vector.
     pub fn to_inline(&self) -> Result<DeletionVectorDescriptor> {
         let bytes = self.serialize()?;
         Ok(DeletionVectorDescriptor {
@@ -81,8 +81,8 @@ impl DeletionVector {
     }
 }
 
-/// The bytes of a file with these vectors, and the descriptor of each. The file is named by `id` in
-/// the directory `prefix` of the table.
+/// Returns the bytes of a file with these vectors, and the descriptor of each. The file is named by
+/// `id` in the directory `prefix` of the table.
 pub fn frame(vectors: &[DeletionVector], id: Uuid, prefix: &str) -> Result<(Vec<u8>, Vec<DeletionVectorDescriptor>)> {
     let mut bytes = vec![FILE_VERSION];
     let mut descriptors = Vec::with_capacity(vectors.len());

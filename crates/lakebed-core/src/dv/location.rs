@@ -30,7 +30,7 @@ pub enum DvLocation {
     },
 }
 
-/// The location of a vector. An absent `offset` is 0.
+/// Returns the location of a vector. An absent `offset` is 0.
 pub fn location(descriptor: &DeletionVectorDescriptor) -> Result<DvLocation> {
     let text = &descriptor.path_or_inline_dv;
     let refused = |why: &str| Error::corrupt(format!("deletion vector {text:?}"), why);
@@ -53,12 +53,12 @@ pub fn location(descriptor: &DeletionVectorDescriptor) -> Result<DvLocation> {
     Ok(DvLocation::File { path, range: offset..offset + size + FRAME_SIZE })
 }
 
-/// The string by which `pathOrInlineDv` names a file.
+/// Returns the string by which `pathOrInlineDv` names a file.
 pub(super) fn uuid_text(id: Uuid, prefix: &str) -> String {
     format!("{prefix}{}", z85::encode(id.as_bytes()))
 }
 
-/// The name of a vector in messages.
+/// Returns the name of a vector in messages.
 pub(super) fn describe(descriptor: &DeletionVectorDescriptor) -> String {
     match descriptor.storage_type {
         DvStorage::Inline => "inline deletion vector".to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn describe(descriptor: &DeletionVectorDescriptor) -> String {
     }
 }
 
-/// The name of the file for a UUID with an optional directory before it.
+/// Returns the name of the file for a UUID with an optional directory before it.
 fn relative_name(text: &str) -> Option<String> {
     let (prefix, id) = text.split_at_checked(text.len().checked_sub(UUID_TEXT_SIZE)?)?;
     let id = Uuid::from_slice(&z85::decode(id)?).ok()?;

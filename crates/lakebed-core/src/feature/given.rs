@@ -91,7 +91,7 @@ fn check_settable(name: &str, value: &str) -> Result<()> {
     Err(Error::invalid_input(format!("property {name}: {value:?} cannot be set: {why}")))
 }
 
-/// The known property with a similar name.
+/// Returns the known property with a similar name.
 fn similar(lower: &str) -> String {
     let tail = lower.trim_start_matches("delta.");
     let found = property::known_names().find(|name| {

@@ -6,7 +6,7 @@ use crate::kit::table::{protocol, protocol_with};
 
 const TABLE: &str = "s3://bucket/t";
 
-/// The features that the error names as unsupported.
+/// Returns the features that the error names as unsupported.
 #[track_caller]
 fn missing(names: &[&str]) -> Vec<String> {
     match check_read(&protocol_with(names), TABLE).unwrap_err().kind() {

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// The features of tables with the oldest writer version in use.
 const ALWAYS: [&str; 2] = ["appendOnly", "invariants"];
 
-/// The names of the features that the schema and the properties use.
+/// Returns the names of the features that the schema and the properties use.
 pub fn used_features(schema: &StructType, properties: &TableProperties, is_clustered: bool) -> BTreeSet<&'static str> {
     let by_property = [
         (properties.append_only, "appendOnly"),
@@ -77,13 +77,14 @@ fn of_type(data_type: &DataType, used: &mut BTreeSet<&'static str>) {
     }
 }
 
-/// The lowest protocol of a new table with these features.
+/// Returns the lowest protocol of a new table with these features.
 pub fn protocol_of(features: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Protocol> {
     let oldest = Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None, writer_features: None };
     Ok(upgrade(&oldest, features)?.unwrap_or(oldest))
 }
 
-/// The protocol with these features added. `None` if it supports them all already.
+/// Returns the protocol with these features added. It returns `None` if it supports them all
+/// already.
 pub fn upgrade(protocol: &Protocol, features: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<Protocol>> {
     let mut names: BTreeSet<&str> = supported_features(protocol).into_iter().collect();
     let had = names.len();
@@ -108,7 +109,7 @@ pub fn upgrade(protocol: &Protocol, features: impl IntoIterator<Item = impl AsRe
     .map(|raised| with_lists(raised, &names)))
 }
 
-/// The features that a feature requires.
+/// Returns the features that a feature requires.
 fn needed_by(feature: &str) -> &'static [&'static str] {
     match feature {
         "rowTracking" | "clustering" => &["domainMetadata"],
@@ -152,7 +153,7 @@ fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
     Protocol { reader_features, writer_features, ..protocol }
 }
 
-/// The features that a protocol of these old versions would imply, for callers that ask for
+/// Returns the features that a protocol of these old versions would imply, for callers that ask for
 /// versions instead of features.
 pub fn features_of_versions(min_reader_version: i32, min_writer_version: i32) -> Result<Vec<String>> {
     let known = (1..=READER_FEATURES_VERSION).contains(&min_reader_version)

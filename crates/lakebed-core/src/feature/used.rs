@@ -46,7 +46,7 @@ pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TablePr
     Err(Error::corrupt(table, message))
 }
 
-/// The names that older tables use for a feature.
+/// Returns the names that older tables use for a feature.
 fn former_names(name: &str) -> &'static [&'static str] {
     match name {
         "timestampNtz" => &["timestampWithoutTimezone"],

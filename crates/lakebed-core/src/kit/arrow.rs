@@ -8,18 +8,18 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
 
-/// An array behind a pointer.
+/// Returns an array behind a pointer.
 pub fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
 }
 
-/// A batch with these nullable columns.
+/// Returns a batch with these nullable columns.
 pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
 }
 
-/// A struct with these nullable fields. `valid` says which rows are not null; without it none is
-/// null.
+/// Returns a struct with these nullable fields. `valid` says which rows are not null; without it
+/// none is null.
 pub fn struct_array(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructArray {
     let (fields, arrays): (Vec<_>, Vec<_>) =
         fields.into_iter().map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array)).unzip();
@@ -41,7 +41,7 @@ pub fn timestamps(micros: impl Into<TimestampMicrosecondArray>) -> TimestampMicr
     micros.into().with_timezone("UTC")
 }
 
-/// An array of strings.
+/// Returns an array of strings.
 pub fn string_array(values: &[Option<&str>]) -> ArrayRef {
     array(StringArray::from(values.to_vec()))
 }

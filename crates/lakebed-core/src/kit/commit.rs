@@ -4,23 +4,23 @@ use crate::action::json::CommitLines;
 use crate::log::files::FileBatch;
 use crate::log::replay::{Layer, Layers};
 
-/// An `add` of a file, with a deletion vector of this id or without one.
+/// Returns an `add` of a file, with a deletion vector of this id or without one.
 pub fn add_line(path: &str, dv: Option<&str>) -> String {
     file_line("add", path, dv)
 }
 
-/// A `remove` of a file, with a deletion vector of this id or without one.
+/// Returns a `remove` of a file, with a deletion vector of this id or without one.
 pub fn remove_line(path: &str, dv: Option<&str>) -> String {
     file_line("remove", path, dv)
 }
 
-/// An `add` of the file `a` with these statistics.
+/// Returns an `add` of the file `a` with these statistics.
 pub fn add_line_with_stats(stats: &str) -> String {
     let stats = serde_json::Value::from(stats);
     format!(r#"{{"add":{{"path":"a","partitionValues":{{}},"size":1,"modificationTime":2,"dataChange":true,"stats":{stats}}}}}"#)
 }
 
-/// The files that a commit of these lines adds.
+/// Returns the files that a commit of these lines adds.
 pub fn added_files(lines: &[String]) -> FileBatch {
     let text = lines.join("\n");
     let layers = Layers::new(Layer::fold([CommitLines::whole(text.as_bytes(), "x")]).unwrap());

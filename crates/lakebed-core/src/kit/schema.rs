@@ -2,43 +2,43 @@
 
 use crate::schema::{StructType, parse};
 
-/// A nullable column. `data_type` is the name of a primitive type, or the JSON object of a nested
-/// type.
+/// Returns a nullable column. `data_type` is the name of a primitive type, or the JSON object of a
+/// nested type.
 pub fn field(name: &str, data_type: &str) -> String {
     field_with(name, data_type, "")
 }
 
-/// A nullable column whose metadata has these JSON entries.
+/// Returns a nullable column whose metadata has these JSON entries.
 pub fn field_with(name: &str, data_type: &str, metadata: &str) -> String {
     format!(r#"{{"name":"{name}","type":{},"nullable":true,"metadata":{{{metadata}}}}}"#, type_json(data_type))
 }
 
-/// A column that may not be null.
+/// Returns a column that may not be null.
 pub fn required_field(name: &str, data_type: &str) -> String {
     format!(r#"{{"name":"{name}","type":{},"nullable":false,"metadata":{{}}}}"#, type_json(data_type))
 }
 
-/// A struct with these fields.
+/// Returns a struct with these fields.
 pub fn struct_of(fields: &[String]) -> String {
     format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","))
 }
 
-/// An array whose elements may be null.
+/// Returns an array whose elements may be null.
 pub fn array_of(element: &str) -> String {
     format!(r#"{{"type":"array","elementType":{},"containsNull":true}}"#, type_json(element))
 }
 
-/// A map whose values may be null.
+/// Returns a map whose values may be null.
 pub fn map_of(key: &str, value: &str) -> String {
     format!(r#"{{"type":"map","keyType":{},"valueType":{},"valueContainsNull":true}}"#, type_json(key), type_json(value))
 }
 
-/// The schema of a table with these columns.
+/// Returns the schema of a table with these columns.
 pub fn schema(fields: &[String]) -> StructType {
     schema_of(&fields.join(","))
 }
 
-/// The schema of a table whose columns are given as JSON objects with commas between them.
+/// Returns the schema of a table whose columns are given as JSON objects with commas between them.
 pub fn schema_of(fields: &str) -> StructType {
     parse(&format!(r#"{{"type":"struct","fields":[{fields}]}}"#)).unwrap()
 }

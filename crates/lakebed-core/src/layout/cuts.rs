@@ -62,7 +62,7 @@ impl Cuts {
         self.fractions.extend(others.fractions.get(place));
     }
 
-    /// For each row, how many cuts are not behind it.
+    /// Returns for each row, how many cuts are not behind it.
     pub(super) fn counts(&self, keys: &[u128], fraction: impl Fn(usize) -> u32) -> Vec<u32> {
         let mut counts = counts(&self.keys, keys);
         for (row, (count, key)) in counts.iter_mut().zip(keys).enumerate() {
@@ -77,7 +77,7 @@ impl Cuts {
         counts
     }
 
-    /// How many cuts of a range are not behind a row.
+    /// Returns how many cuts of a range are not behind a row.
     pub(super) fn count(&self, range: Range<usize>, key: u128, fraction: u32) -> u32 {
         let keys = self.keys.get(range.clone()).unwrap_or_default();
         let start = keys.partition_point(|other| *other < key);

@@ -9,8 +9,8 @@ const KEY_BITS: usize = 128;
 /// Rows for which one instruction works side by side, and some more.
 const LANES: usize = 64;
 
-/// The place of each row along the curve, from the key's most significant bit on. Of more than
-/// eight columns only so many bits count as find room, and of more than 128 only the first.
+/// Returns the place of each row along the curve, from the key's most significant bit on. Of more
+/// than eight columns only so many bits count as find room, and of more than 128 only the first.
 pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {
     let columns = columns.get(..KEY_BITS).unwrap_or(columns);
     let bits = (KEY_BITS / columns.len().max(1)).min(RANK_BITS);
@@ -69,7 +69,7 @@ fn turn(columns: &mut [[u16; LANES]], bits: usize) {
     }
 }
 
-/// All ones where the bit is set.
+/// Returns all ones where the bit is set.
 fn mask(lane: u16, bit: usize) -> u16 {
     0_u16.wrapping_sub(lane >> bit & 1)
 }

@@ -40,7 +40,7 @@ struct FileSpan {
 }
 
 impl Tree {
-    /// The file of each row.
+    /// Returns the file of each row.
     pub(super) fn assign(&self, columns: &[Vec<u16>], first_row: u64) -> Vec<u32> {
         let rows = columns.first().map_or(0, Vec::len);
         let mut assigned = Vec::with_capacity(rows);
@@ -55,7 +55,7 @@ impl Tree {
         assigned
     }
 
-    /// The files of each leaf, in order.
+    /// Returns the files of each leaf, in order.
     pub(super) fn files(&self) -> Vec<Range<u32>> {
         let leaves = self.nodes.iter().zip(&self.files).enumerate().filter(|(place, (node, _))| node.child as usize == *place);
         let mut files: Vec<_> = leaves.map(|(_, (_, files))| files.first..files.first + files.count).collect();
@@ -63,7 +63,7 @@ impl Tree {
         files
     }
 
-    /// The leaves of some rows.
+    /// Returns the leaves of some rows.
     fn leaves(&self, columns: &[Vec<u16>], start: usize) -> [u32; LANES] {
         let mut places = [0_u32; LANES];
         for _ in 0..self.depth {

@@ -18,7 +18,7 @@ pub(super) enum Keys<'a> {
     Strings(Vec<&'a [u8]>),
 }
 
-/// Whether values of this type have keys.
+/// Returns whether values of this type have keys.
 pub fn is_orderable(data_type: &DataType) -> bool {
     use DataType::*;
     match data_type {
@@ -31,7 +31,7 @@ pub fn is_orderable(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether values of both types may be compared by their keys.
+/// Returns whether values of both types may be compared by their keys.
 pub(super) fn is_same_order(one: &DataType, other: &DataType) -> bool {
     match (one, other) {
         (DataType::Dictionary(_, values), other) | (other, DataType::Dictionary(_, values)) => is_same_order(values, other),
@@ -45,7 +45,7 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
 }
 
-/// The array without a dictionary, and its widest decimals as bytes.
+/// Returns the array without a dictionary, and its widest decimals as bytes.
 pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(_, values) => plain(&arrow_cast::cast(array, values)?),
@@ -63,7 +63,7 @@ pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// The keys of a plain array.
+/// Returns the keys of a plain array.
 pub(super) fn keys(array: &dyn Array) -> Result<Keys<'_>> {
     use DataType::*;
     Ok(match array.data_type() {
@@ -110,7 +110,7 @@ fn signed(value: i64) -> u64 {
     value.cast_unsigned() ^ 1 << 63
 }
 
-/// Every NaN is the same and above all, both zeros are the same.
+/// Returns every NaN is the same and above all, both zeros are the same.
 fn float(value: f64) -> u64 {
     let value = if value.is_nan() { f64::NAN } else { value + 0.0 };
     let bits = value.to_bits().cast_signed();

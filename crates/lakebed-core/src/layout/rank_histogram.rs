@@ -26,12 +26,12 @@ impl RankHistogram {
         self.below.get(rank).or(self.below.last()).copied().unwrap_or(0)
     }
 
-    /// The rows whose value is not null.
+    /// Returns the rows whose value is not null.
     pub(super) fn values(&self) -> u32 {
         self.below(usize::MAX) - self.below(1)
     }
 
-    /// The share of values that are in a span of ranks.
+    /// Returns the share of values that are in a span of ranks.
     pub(super) fn share(&self, span: Span) -> f64 {
         if span.is_empty() {
             return 0.0;
@@ -40,8 +40,8 @@ impl RankHistogram {
         f64::from(rows) / f64::from(self.values())
     }
 
-    /// For each rank, where its first row lies among all, in 16 bits: ranks of many rows are far
-    /// from the next.
+    /// Returns for each rank, where its first row lies among all, in 16 bits: ranks of many rows
+    /// are far from the next.
     pub(super) fn places(&self) -> Vec<u16> {
         let rows = u64::from(self.below(usize::MAX)).max(1);
         let place = |below: &u32| u16::try_from((u64::from(*below) << 16) / rows).unwrap_or(u16::MAX);

@@ -6,7 +6,7 @@ use std::hint::select_unpredictable;
 /// together.
 const LANES: usize = 16;
 
-/// For each key, how many of the sorted bounds are not above it.
+/// Returns for each key, how many of the sorted bounds are not above it.
 pub(super) fn counts<K: Copy + Ord + Default>(bounds: &[K], keys: &[K]) -> Vec<u32> {
     let mut counts = Vec::with_capacity(keys.len());
     for keys in keys.chunks(LANES) {

@@ -63,7 +63,7 @@ impl Split {
         Self::of_masses(method, sample, &histograms, files.max(1), parts.max(1))
     }
 
-    /// The one that skips most of the sample, be it by little.
+    /// Returns the one that skips most of the sample, be it by little.
     pub fn best(sample: &[Vec<u16>], files: usize, parts: usize) -> Self {
         let [simple, others @ ..] = Method::ALL.map(|method| Self::new(method, sample, files, parts));
         let mut best = (mean(&simple.skipping(sample)), simple);
@@ -76,7 +76,7 @@ impl Split {
         best.1
     }
 
-    /// How it lays out files.
+    /// Returns how it lays out files.
     pub fn method(&self) -> Method {
         match self.shape {
             Shape::Curve { is_hilbert: false, .. } => Method::ZOrder,
@@ -85,14 +85,14 @@ impl Split {
         }
     }
 
-    /// How many buckets there are, rows or not.
+    /// Returns how many buckets there are, rows or not.
     pub fn buckets(&self) -> usize {
         self.files * self.parts
     }
 
-    /// The bucket of each row. Rows of the same ranks are in the same one, unless no cut between
-    /// ranks leaves files of a fair size: then rows are spread evenly by their number in the whole
-    /// input, where these begin with `first_row`.
+    /// Returns the bucket of each row. Rows of the same ranks are in the same one, unless no cut
+    /// between ranks leaves files of a fair size: then rows are spread evenly by their number in
+    /// the whole input, where these begin with `first_row`.
     pub fn assign(&self, columns: &[Vec<u16>], first_row: u64) -> Vec<u32> {
         match &self.shape {
             Shape::Curve { cuts, .. } => cuts.counts(&self.keys(columns), |row| spread(first_row + row as u64)),
@@ -118,9 +118,9 @@ impl Split {
         }
     }
 
-    /// For each column, the share of files that a query for one value need not read, on average
-    /// over the values of sampled rows: a file is read if the value lies between its least and its
-    /// greatest. Files without sampled rows do not count.
+    /// Returns for each column, the share of files that a query for one value need not read, on
+    /// average over the values of sampled rows: a file is read if the value lies between its least
+    /// and its greatest. Files without sampled rows do not count.
     pub fn skipping(&self, sample: &[Vec<u16>]) -> Vec<f64> {
         let histograms: Vec<RankHistogram> = sample.iter().map(|column| RankHistogram::of(column)).collect();
         let mut files = self.assign(sample, 0);
@@ -176,7 +176,7 @@ fn tree_cuts(tree: &Tree, sample: &[Vec<u16>], keys: &[u128], parts: usize) -> C
     cuts
 }
 
-/// The ranks of a column as places; ranks that no sampled row has are at the end.
+/// Returns the ranks of a column as places; ranks that no sampled row has are at the end.
 fn place(column: &[u16], places: &[u16]) -> Vec<u16> {
     let last = places.last().copied().unwrap_or(0);
     column.iter().map(|rank| places.get(usize::from(*rank)).copied().unwrap_or(last)).collect()

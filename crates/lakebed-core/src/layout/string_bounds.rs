@@ -38,7 +38,7 @@ impl StringBounds {
         Self { common: common.to_vec(), keys, tails }
     }
 
-    /// For each text, how many bounds are not above it.
+    /// Returns for each text, how many bounds are not above it.
     pub(super) fn counts(&self, texts: &[&[u8]]) -> Vec<u32> {
         let keys: Vec<u128> = texts.iter().map(|text| self.key(text)).collect();
         let mut counts = counts(&self.keys, &keys);
@@ -68,7 +68,8 @@ impl StringBounds {
     }
 }
 
-/// The first bytes, then the length, which tells a text from the same one with zeros behind it.
+/// Returns the first bytes, then the length, which tells a text from the same one with zeros behind
+/// it.
 fn key_of_rest(rest: &[u8]) -> u128 {
     let mut bytes = [0; BYTES + 1];
     match rest.first_chunk() {
@@ -84,7 +85,7 @@ fn key_of_rest(rest: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Whether the key does not hold the whole text.
+/// Returns whether the key does not hold the whole text.
 fn is_long(key: u128) -> bool {
     key.to_be_bytes()[BYTES] == LONG
 }

@@ -5,9 +5,9 @@ use std::array::from_fn;
 /// The bits of a key.
 const BITS: usize = 128;
 
-/// The most significant bit of each rank, from the first column to the last, then the next bit of
-/// each, and so on, as far as 128 bits reach. That is all of them for up to eight columns; below
-/// the 128th no files would be told apart.
+/// Returns the most significant bit of each rank, from the first column to the last, then the next
+/// bit of each, and so on, as far as 128 bits reach. That is all of them for up to eight columns;
+/// below the 128th no files would be told apart.
 ///
 /// The first bit is the key's most significant one, however many there are.
 pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {

@@ -55,7 +55,7 @@ impl Default for FileBatchBuilder {
 }
 
 impl FileBatchBuilder {
-    /// Whether the next file should go into a new batch.
+    /// Returns whether the next file should go into a new batch.
     pub fn is_full(&self) -> bool {
         self.text_bytes >= FULL_BYTES
     }

@@ -42,7 +42,7 @@ pub mod columns {
     /// The files that left the table.
     pub const TOMBSTONES: Columns = &[&["remove"]];
 
-    /// Whether the leaf with this path belongs to one of the columns.
+    /// Returns whether the leaf with this path belongs to one of the columns.
     pub fn hold<T: AsRef<str>>(columns: &[&[&str]], leaf: &[T]) -> bool {
         columns
             .iter()
@@ -50,8 +50,8 @@ pub mod columns {
     }
 }
 
-/// The actions of the rows except file actions. A missing column has no rows. `file` is the name
-/// for errors.
+/// Returns the actions of the rows except file actions. A missing column has no rows. `file` is the
+/// name for errors.
 pub fn other_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
     protocols(batch, file, &mut actions)?;
@@ -63,7 +63,7 @@ pub fn other_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     Ok(actions)
 }
 
-/// The file actions of the rows, tombstones included.
+/// Returns the file actions of the rows, tombstones included.
 pub fn file_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
     adds(batch, file, &mut actions)?;

@@ -122,7 +122,7 @@ impl VersionChecksum {
         })
     }
 
-    /// The content of the file: one line with the fields in Delta Spark's order.
+    /// Returns the content of the file: one line with the fields in Delta Spark's order.
     pub fn to_json(&self) -> Result<String> {
         let mut fields = Map::new();
         let mut set = |key: &str, value: Option<Value>| fields.extend(value.map(|value| (key.to_owned(), value)));
@@ -148,7 +148,7 @@ fn listed<T: Clone>(all: Option<&[T]>, action: impl Fn(T) -> Action) -> Result<O
     all.map(|all| all.iter().map(|one| inner(action(one.clone()))).collect::<Result<Vec<_>>>().map(Value::from)).transpose()
 }
 
-/// The value after the name in an action's line.
+/// Returns the value after the name in an action's line.
 fn inner(action: Action) -> Result<Value> {
     match action.to_value()? {
         Value::Object(line) => line.into_iter().next().map(|(_, fields)| fields),
@@ -157,13 +157,13 @@ fn inner(action: Action) -> Result<Value> {
     .ok_or_else(|| Error::internal("an action that is no JSON object"))
 }
 
-/// The action that these fields would be in a line of a commit.
+/// Returns the action that these fields would be in a line of a commit.
 fn action(kind: &str, fields: Option<Value>) -> Option<Action> {
     let line = Map::from_iter([(kind.to_owned(), fields?)]);
     json::from_value(Value::Object(line)).ok().flatten()
 }
 
-/// All actions of a list, or `None`, because an incomplete list would look complete.
+/// Returns all actions of a list, or `None`, because an incomplete list would look complete.
 fn all<T>(kind: &str, list: Option<Value>, pick: impl Fn(Action) -> Option<T>) -> Option<Vec<T>> {
     let Value::Array(list) = list? else { return None };
     list.into_iter().map(|fields| action(kind, Some(fields)).and_then(&pick)).collect()

@@ -45,8 +45,8 @@ pub fn cutoff_ms(now_ms: i64, retention_ms: i64) -> i64 {
     moment.saturating_sub(moment.rem_euclid(DAY_MS))
 }
 
-/// The files that may be deleted. `None` if no checkpoint remains to read from, or if no file is
-/// older than it.
+/// Returns the files that may be deleted. It returns `None` if no checkpoint remains to read from,
+/// or if no file is older than it.
 pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPlan> {
     let segment = segment::plan(listed, Some(rules.cutoff_version), &rules.unusable).ok()?;
     let first_version = segment.checkpoint.as_ref()?.version;

@@ -25,7 +25,7 @@ enum Subject {
     File(FileKey),
 }
 
-/// The lines of the compaction of these commits, which must be whole and come newest first.
+/// Returns the lines of the compaction of these commits, which must be whole and come newest first.
 ///
 /// The lines are copied byte for byte from the commits, so unknown fields are kept.
 pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Vec<&'a [u8]>> {

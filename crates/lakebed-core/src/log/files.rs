@@ -58,7 +58,7 @@ pub mod column {
 pub struct FileKey(u128);
 
 impl FileKey {
-    /// The key of a file with this path and deletion vector id.
+    /// Returns the key of a file with this path and deletion vector id.
     pub fn new(path: &str, dv_id: Option<&str>) -> Self {
         // An absolute path without a scheme is on the local file system. No UTF-8 string contains
         // the byte 0xFF.
@@ -97,19 +97,19 @@ impl FileBatch {
         Ok(Self { batch: RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)? })
     }
 
-    /// The rows of a checkpoint batch that have an `add`.
+    /// Returns the rows of a checkpoint batch that have an `add`.
     pub fn from_checkpoint(batch: &RecordBatch) -> Result<Self> {
         let (files, present) = Self::with_presence(batch)?;
         if present.true_count() == present.len() { Ok(files) } else { files.filter(&present) }
     }
 
-    /// The rows of a checkpoint batch that have a `remove`.
+    /// Returns the rows of a checkpoint batch that have a `remove`.
     pub(super) fn removes_of_checkpoint(batch: &RecordBatch) -> Result<Self> {
         let (files, present) = Self::in_column(batch, "remove")?;
         files.filter(&present)
     }
 
-    /// All rows of a checkpoint batch, and for each whether it has an `add`.
+    /// Returns all rows of a checkpoint batch, and for each whether it has an `add`.
     pub fn with_presence(batch: &RecordBatch) -> Result<(Self, BooleanArray)> {
         Self::in_column(batch, "add")
     }
@@ -125,40 +125,40 @@ impl FileBatch {
         Ok((Self::new(RecordBatch::from(without_nulls(files)?))?, present))
     }
 
-    /// The files as rows of a checkpoint.
+    /// Returns the files as rows of a checkpoint.
     pub(crate) fn as_checkpoint(&self) -> Result<RecordBatch> {
         let add: ArrayRef = Arc::new(StructArray::from(self.batch.clone()));
         Ok(RecordBatch::try_from_iter([("add", add)])?)
     }
 
-    /// The number of files.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }
 
-    /// Whether the batch has no files.
+    /// Returns whether the batch has no files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
-    /// A column, if it was read.
+    /// Returns a column, if it was read.
     pub fn column(&self, name: &str) -> Option<&ArrayRef> {
         self.batch.column_by_name(name)
     }
 
-    /// The paths as the log spells them.
+    /// Returns the paths as the log spells them.
     pub fn paths(&self) -> Result<&StringArray> {
         self.column(column::PATH)
             .and_then(|array| array.as_string_opt::<i32>())
             .ok_or_else(|| Error::corrupt("_delta_log", "file actions without a path column"))
     }
 
-    /// A column of 64-bit integers, all null if the files do not have it.
+    /// Returns a column of 64-bit integers, all null if the files do not have it.
     pub fn longs(&self, name: &str) -> Result<arrow_array::Int64Array> {
         let array = match self.column(name) {
             Some(array) => arrow_cast::cast(array, &ArrowType::Int64)?,
@@ -167,7 +167,7 @@ impl FileBatch {
         Ok(array.as_primitive::<Int64Type>().clone())
     }
 
-    /// The batch with only these columns, as far as they were read.
+    /// Returns the batch with only these columns, as far as they were read.
     pub fn select(&self, names: &[&str]) -> Result<Self> {
         let schema = self.batch.schema();
         let wanted = schema.fields().iter().enumerate().filter(|(_, field)| names.contains(&field.name().as_str()));
@@ -175,24 +175,24 @@ impl FileBatch {
         Ok(Self { batch: self.batch.project(&positions)? })
     }
 
-    /// The files for which `keep` is true.
+    /// Returns the files for which `keep` is true.
     pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         Ok(Self { batch: arrow_select::filter::filter_record_batch(&self.batch, keep)? })
     }
 
-    /// The files at these positions.
+    /// Returns the files at these positions.
     pub fn take(&self, positions: &[usize]) -> Result<Self> {
         let positions = UInt64Array::from_iter_values(positions.iter().map(|position| *position as u64));
         Ok(Self { batch: arrow_select::take::take_record_batch(&self.batch, &positions)? })
     }
 
-    /// Some of the files.
+    /// Returns some of the files.
     #[must_use]
     pub fn slice(&self, offset: usize, length: usize) -> Self {
         Self { batch: self.batch.slice(offset, length) }
     }
 
-    /// The key of each file.
+    /// Returns the key of each file.
     pub fn keys(&self) -> Result<Vec<FileKey>> {
         let paths = self.paths()?;
         let vectors = self.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
@@ -207,7 +207,7 @@ impl FileBatch {
         Ok(keys)
     }
 
-    /// The deletion vector of a file.
+    /// Returns the deletion vector of a file.
     pub fn deletion_vector(&self, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
         match self.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt()) {
             Some(vectors) => descriptor(vectors, row),
@@ -215,7 +215,7 @@ impl FileBatch {
         }
     }
 
-    /// For each file whether it has a deletion vector.
+    /// Returns for each file whether it has a deletion vector.
     pub fn has_deletion_vector(&self) -> Result<BooleanArray> {
         let Some(vectors) = self.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt()) else {
             return Ok(BooleanArray::from(vec![false; self.len()]));
@@ -224,7 +224,8 @@ impl FileBatch {
         Ok((0..self.len()).map(|row| Some(vectors.is_valid(row) && storage.is_valid(row))).collect())
     }
 
-    /// For each file the string of a partition column's value, by the column's physical name.
+    /// Returns for each file the string of a partition column's value, by the column's physical
+    /// name.
     pub fn partition_texts(&self, physical: &str) -> Result<StringArray> {
         let Some(map) = self.column(column::PARTITION_VALUES).and_then(|array| array.as_map_opt()) else {
             return Err(Error::corrupt("_delta_log", "file actions without partition values"));
@@ -232,7 +233,7 @@ impl FileBatch {
         map_texts(map, physical)
     }
 
-    /// For each file the value of a tag. Null if the file does not have the tag.
+    /// Returns for each file the value of a tag. Null if the file does not have the tag.
     pub fn tag_texts(&self, name: &str) -> Result<StringArray> {
         match self.column(column::TAGS).and_then(|array| array.as_map_opt()) {
             Some(map) => map_texts(map, name),
@@ -240,8 +241,9 @@ impl FileBatch {
         }
     }
 
-    /// For each file whether its statistics are known to be complete: whether upper bounds include
-    /// NaN, and whether null counts include the fields of null structs. This needs the tags.
+    /// Returns for each file whether its statistics are known to be complete: whether upper bounds
+    /// include NaN, and whether null counts include the fields of null structs. This needs the
+    /// tags.
     pub fn complete_stats(&self) -> Result<BooleanArray> {
         let tags = self.tag_texts(COMPLETE_TAG)?;
         let by_commit = self.column(column::COMPLETE_STATS).and_then(|array| array.as_boolean_opt());
@@ -249,7 +251,7 @@ impl FileBatch {
         Ok(tags.iter().enumerate().map(|(row, tag)| Some(tag == Some(COMPLETE) || is_told(row))).collect())
     }
 
-    /// A string column. All null if the files do not have it.
+    /// Returns a string column. All null if the files do not have it.
     pub fn texts(&self, name: &str) -> Result<StringArray> {
         match self.column(name) {
             Some(array) => plain_text(array),
@@ -257,7 +259,7 @@ impl FileBatch {
         }
     }
 
-    /// For each file the typed value of a partition column. PROTOCOL "Partition Value
+    /// Returns for each file the typed value of a partition column. PROTOCOL "Partition Value
     /// Serialization".
     pub fn partition_values(&self, physical: &str, data_type: PrimitiveType) -> Result<ArrayRef> {
         if let Some(array) = self.parsed_partition(physical, data_type)? {
@@ -266,7 +268,7 @@ impl FileBatch {
         value::parse_partition_column(&self.partition_texts(physical)?, data_type)
     }
 
-    /// Whether `partitionValues_parsed` cannot differ from the string. It may differ for
+    /// Returns whether `partitionValues_parsed` cannot differ from the string. It may differ for
     /// timestamps, whose strings have no zone, and for CHAR, which is padded when parsed.
     pub fn trusts_parsed(data_type: PrimitiveType) -> bool {
         use PrimitiveType as P;
@@ -285,8 +287,8 @@ impl FileBatch {
         Ok(Some(arrow_cast::cast(array, &wanted)?))
     }
 
-    /// The wanted statistics as one array each, null where unknown. If the struct has none of them
-    /// for a file, they come from its JSON.
+    /// Returns the wanted statistics as one array each, null where unknown. If the struct has none
+    /// of them for a file, they come from its JSON.
     pub fn stats(&self, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
         let parsed = self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
         let texts = self.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
@@ -311,7 +313,7 @@ fn fill_up(arrays: Vec<ArrayRef>, texts: &StringArray, wanted: &[StatColumn]) ->
     arrays.iter().zip(&said).map(|(array, said)| Ok(arrow_select::zip::zip(&silent, said, array)?)).collect()
 }
 
-/// The deletion vector's descriptor in one row of a `deletionVector` column.
+/// Returns the deletion vector's descriptor in one row of a `deletionVector` column.
 fn descriptor(vectors: &StructArray, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
     let text = |name: &str| {
         vectors.column_by_name(name).and_then(|array| match array.data_type() {
@@ -353,7 +355,7 @@ fn bad_descriptor(what: String) -> Error {
     Error::corrupt("_delta_log", format!("a deletion vector descriptor with {what}"))
 }
 
-/// For each map the value of one key. Null if the key is absent.
+/// Returns for each map the value of one key. Null if the key is absent.
 fn map_texts(map: &MapArray, wanted: &str) -> Result<StringArray> {
     let keys = plain_text(map.keys())?;
     let values = plain_text(map.values())?;
@@ -381,7 +383,7 @@ fn present(rows: usize, nulls: Option<NullBuffer>) -> BooleanArray {
     }
 }
 
-/// The columns without the struct's own nulls, which `RecordBatch::from` would reject.
+/// Returns the columns without the struct's own nulls, which `RecordBatch::from` would reject.
 fn without_nulls(array: &StructArray) -> Result<StructArray> {
     let (fields, columns, _) = array.clone().into_parts();
     if fields.is_empty() {

@@ -95,7 +95,7 @@ fn v2_from_fields(fields: &Map<String, Value>) -> Option<V2Hint> {
     })
 }
 
-/// All actions, or `None`, because an incomplete list would look complete.
+/// Returns all actions, or `None`, because an incomplete list would look complete.
 fn all_actions(lines: &[Value]) -> Option<Vec<Action>> {
     let actions: Result<Vec<_>> = lines.iter().map(|line| json::from_value(line.clone())).collect();
     Some(actions.ok()?.into_iter().flatten().collect())
@@ -119,7 +119,7 @@ fn long_of(fields: &Map<String, Value>, key: &str) -> Option<i64> {
 }
 
 impl Hint {
-    /// The content of the file, with its checksum.
+    /// Returns the content of the file, with its checksum.
     pub fn to_json(&self) -> Result<String> {
         let mut fields = self.to_fields()?;
         // If the rules can be read in two ways with two checksums, no checksum is written, because

@@ -32,7 +32,7 @@ impl Layers {
         Self(vec![Arc::new(layer)])
     }
 
-    /// The stack with a newer layer on top.
+    /// Returns the stack with a newer layer on top.
     #[must_use]
     pub fn with_newer(&self, layer: Layer) -> Self {
         let mut layers = Vec::with_capacity(self.0.len() + 1);
@@ -41,12 +41,13 @@ impl Layers {
         Self(layers)
     }
 
-    /// The number of layers. A reader pays one look-up per layer and file.
+    /// Returns the number of layers. A reader pays one look-up per layer and file.
     pub fn depth(&self) -> usize {
         self.0.len()
     }
 
-    /// The files that these commits added and that are still in the table, oldest commit first.
+    /// Returns the files that these commits added and that are still in the table, oldest commit
+    /// first.
     pub fn visible_files(&self) -> impl Iterator<Item = Result<AddedFiles>> + '_ {
         self.0.iter().enumerate().rev().flat_map(|(depth, layer)| {
             let newer = self.0.get(..depth).unwrap_or_default();
@@ -55,35 +56,35 @@ impl Layers {
         })
     }
 
-    /// Whether no commit touched a file, so nothing in a checkpoint is hidden.
+    /// Returns whether no commit touched a file, so nothing in a checkpoint is hidden.
     pub fn hides_nothing(&self) -> bool {
         self.0.iter().all(|layer| layer.seen.is_empty())
     }
 
-    /// Whether these commits removed or replaced a file of the checkpoint below them.
+    /// Returns whether these commits removed or replaced a file of the checkpoint below them.
     pub fn hides(&self, key: &FileKey) -> bool {
         self.0.iter().any(|layer| layer.seen.contains(key))
     }
 
-    /// The last writes of applications, as far as these commits have them.
+    /// Returns the last writes of applications, as far as these commits have them.
     pub fn transactions(&self) -> BTreeMap<String, SetTransaction> {
         let oldest_first = self.0.iter().rev();
         oldest_first.flat_map(|layer| layer.transactions.iter().map(|(name, txn)| (name.clone(), txn.clone()))).collect()
     }
 
-    /// The metadata domains that these commits set or removed.
+    /// Returns the metadata domains that these commits set or removed.
     pub fn domains(&self) -> BTreeMap<String, DomainMetadata> {
         let oldest_first = self.0.iter().rev();
         oldest_first.flat_map(|layer| layer.domains.iter().map(|(name, domain)| (name.clone(), domain.clone()))).collect()
     }
 
-    /// The number of files that these commits touched. A file counts once for each layer that
-    /// touched it.
+    /// Returns the number of files that these commits touched. A file counts once for each layer
+    /// that touched it.
     pub fn touched_files(&self) -> usize {
         self.0.iter().map(|layer| layer.seen.len()).sum()
     }
 
-    /// The newest value that a layer has.
+    /// Returns the newest value that a layer has.
     pub fn newest<'a, T>(&'a self, get: impl Fn(&'a Layer) -> Option<&'a T>) -> Option<&'a T> {
         self.0.iter().find_map(|layer| get(layer))
     }

@@ -53,8 +53,8 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The directory of these columns and values, not yet spelled as a URI. Null and the empty string
-/// give the same name.
+/// Returns the directory of these columns and values, not yet spelled as a URI. Null and the empty
+/// string give the same name.
 pub fn partition_dir<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut dir = String::new();
     for (name, value) in values {

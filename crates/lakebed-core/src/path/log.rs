@@ -85,33 +85,33 @@ impl LogPath {
         Some(Self { version, kind, name: name.to_owned() })
     }
 
-    /// Whether the file holds the actions of one version.
+    /// Returns whether the file holds the actions of one version.
     pub fn is_commit(&self) -> bool {
         matches!(self.kind, LogKind::Commit)
     }
 
-    /// Whether the file holds the reconciled actions of several versions.
+    /// Returns whether the file holds the reconciled actions of several versions.
     pub fn is_compaction(&self) -> bool {
         matches!(self.kind, LogKind::Compaction { .. })
     }
 
-    /// The commit of a version.
+    /// Returns the commit of a version.
     pub fn commit(version: u64) -> Self {
         Self { version, kind: LogKind::Commit, name: commit_name(version) }
     }
 }
 
-/// The file name of a version's commit.
+/// Returns the file name of a version's commit.
 pub fn commit_name(version: u64) -> String {
     format!("{version:020}.json")
 }
 
-/// The file name of a version's classic checkpoint.
+/// Returns the file name of a version's classic checkpoint.
 pub fn checkpoint_name(version: u64) -> String {
     format!("{version:020}.checkpoint.parquet")
 }
 
-/// The file name of a version's checksum.
+/// Returns the file name of a version's checksum.
 pub fn checksum_name(version: u64) -> String {
     format!("{version:020}.crc")
 }

@@ -1,7 +1,7 @@
 //! Durations and sizes as strings in Spark's spellings. Errors say what a value must be.
 
-/// The milliseconds of a duration: `interval 1 week`, `7 days`, `interval 1 day 12 hours`, in any
-/// case. Months and years are refused, because their length varies.
+/// Returns the milliseconds of a duration: `interval 1 week`, `7 days`, `interval 1 day 12 hours`,
+/// in any case. Months and years are refused, because their length varies.
 pub fn parse_duration_ms(text: &str) -> Result<i64, String> {
     let expected = || "must be a duration such as \"interval 7 days\", in weeks or shorter units".to_owned();
     let lower = text.to_ascii_lowercase();
@@ -52,8 +52,8 @@ fn amount_micros(amount: &str, size: i128) -> Option<i128> {
     Some(if whole.starts_with('-') { micros - part } else { micros + part })
 }
 
-/// The bytes of a size: a number, alone or with `b`, `k`, `kb`, `m`, `mb` and so on up to `p`, in
-/// any case. Units are powers of 1024.
+/// Returns the bytes of a size: a number, alone or with `b`, `k`, `kb`, `m`, `mb` and so on up to
+/// `p`, in any case. Units are powers of 1024.
 pub fn parse_size_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim().to_ascii_lowercase();
     let (amount, unit) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());

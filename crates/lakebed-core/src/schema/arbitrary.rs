@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::types::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};
 
-/// Any primitive.
+/// Returns any primitive.
 pub fn any_primitive() -> impl Strategy<Value = PrimitiveType> {
     prop_oneof![
         Just(PrimitiveType::String),
@@ -46,7 +46,7 @@ pub fn any_field_metadata() -> impl Strategy<Value = FieldMetadata> {
     btree_map("\\PC{0,8}", value, 0..3).prop_map(|map| map.into_iter().collect())
 }
 
-/// A struct of up to four levels.
+/// Returns a struct of up to four levels.
 pub fn any_struct() -> impl Strategy<Value = StructType> {
     let leaf = any_primitive().prop_map(DataType::Primitive);
     let any_type = leaf.prop_recursive(3, 24, 4, |inner| {

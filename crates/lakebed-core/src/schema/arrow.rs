@@ -15,7 +15,7 @@ pub const UTC: &str = "UTC";
 const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 
-/// The Arrow schema of a table or of its files. Metadata of fields stays behind.
+/// Returns the Arrow schema of a table or of its files. Metadata of fields stays behind.
 pub fn schema_to_arrow(schema: &StructType) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields_to_arrow(schema)?)))
 }
@@ -61,7 +61,7 @@ fn extension(data_type: &DataType) -> Option<(String, String)> {
     is_variant.then(|| (EXTENSION_NAME.to_owned(), VARIANT_EXTENSION.to_owned()))
 }
 
-/// The Arrow type of a Delta type. Only a decimal of impossible precision has none.
+/// Returns the Arrow type of a Delta type. Only a decimal of impossible precision has none.
 pub fn type_to_arrow(data_type: &DataType) -> Result<ArrowType> {
     Ok(match data_type {
         DataType::Primitive(primitive) => primitive_to_arrow(*primitive)?,
@@ -78,7 +78,7 @@ pub fn type_to_arrow(data_type: &DataType) -> Result<ArrowType> {
     })
 }
 
-/// The Arrow type of a primitive.
+/// Returns the Arrow type of a primitive.
 pub fn primitive_to_arrow(primitive: PrimitiveType) -> Result<ArrowType> {
     Ok(match primitive {
         PrimitiveType::String | PrimitiveType::Char { .. } => ArrowType::Utf8,
@@ -133,7 +133,7 @@ fn fields_to_arrow(fields: &StructType) -> Result<Fields> {
     fields.fields.iter().map(|field| Ok(Field::new(&field.name, type_to_arrow(&field.data_type)?, field.nullable))).collect()
 }
 
-/// The Delta schema that can hold what an Arrow schema describes; the inverse of
+/// Returns the Delta schema that can hold what an Arrow schema describes; the inverse of
 /// [`schema_to_arrow`], and more: large, view, dictionary and fixed-size forms count as the plain
 /// ones, unsigned integers as the next wider signed ones. A variant is known by its extension name
 /// alone. Notes on columns are taken from the metadata of fields. What no Delta type can hold is an
@@ -227,7 +227,8 @@ fn no_delta_type(arrow: &ArrowType, place: &str) -> Error {
     Error::schema_mismatch(format!("column {place}: no Delta type can hold {}", foreign_name(arrow)))
 }
 
-/// The name of a type for messages: that of the Delta type which can hold it, if there is one.
+/// Returns the name of a type for messages: that of the Delta type which can hold it, if there is
+/// one.
 pub fn type_name(arrow: &ArrowType) -> String {
     let name = type_from_arrow(arrow, "").map_or_else(|_| foreign_name(arrow), |data_type| data_type.to_string());
     match arrow {
@@ -238,7 +239,7 @@ pub fn type_name(arrow: &ArrowType) -> String {
     }
 }
 
-/// The name of a type that no Delta type can hold.
+/// Returns the name of a type that no Delta type can hold.
 fn foreign_name(arrow: &ArrowType) -> String {
     match arrow {
         ArrowType::Time32(_) | ArrowType::Time64(_) => "time".to_owned(),
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!(type_to_arrow(&delta.into()).unwrap(), *arrow);
     }
 
-    /// The Delta type of a column of this Arrow type.
+    /// Returns the Delta type of a column of this Arrow type.
     fn from_arrow(arrow: ArrowType) -> Result<DataType> {
         let schema = schema_from_arrow(&Schema::new(vec![Field::new("c", arrow, true)]))?;
         Ok(schema.fields[0].data_type.clone())

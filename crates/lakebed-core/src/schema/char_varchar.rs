@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// A struct of strings.
+    /// Returns a struct of strings.
     fn texts(names: &[&str]) -> String {
         struct_of(&names.iter().map(|name| field(name, "string")).collect::<Vec<_>>())
     }

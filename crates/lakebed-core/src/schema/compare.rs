@@ -82,7 +82,7 @@ pub struct ColumnChanges {
 }
 
 impl ColumnChanges {
-    /// Whether there are none that readers of the old columns would notice.
+    /// Returns whether there are none that readers of the old columns would notice.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

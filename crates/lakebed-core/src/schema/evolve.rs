@@ -72,8 +72,8 @@ fn merge_type(table: &DataType, data: &DataType, path: &str, options: MergeOptio
     }
 }
 
-/// Whether a column has to become wider for such data. A whole number does not turn a column into
-/// one of fractions by itself.
+/// Returns whether a column has to become wider for such data. A whole number does not turn a
+/// column into one of fractions by itself.
 fn is_wider(from: PrimitiveType, to: PrimitiveType) -> bool {
     let changes_kind = matches!(
         (from, to),
@@ -115,7 +115,7 @@ pub struct Mapping<N> {
 }
 
 impl<N: FnMut() -> String> Mapping<N> {
-    /// The schema with names and ids everywhere. What has them keeps them.
+    /// Returns the schema with names and ids everywhere. What has them keeps them.
     pub fn complete(&mut self, schema: &StructType, mode: MappingMode) -> StructType {
         if mode == MappingMode::None {
             return schema.clone();

@@ -29,8 +29,8 @@ const TEXTS: [&str; 5] = [COMMENT, GENERATION_EXPRESSION, CURRENT_DEFAULT, INVAR
 /// The notes that are whole numbers.
 const NUMBERS: [&str; 2] = [IDENTITY_START, IDENTITY_STEP];
 
-/// The notes among the metadata of an Arrow field. Other metadata stays behind: ids and names of
-/// column mapping too, which each table gives anew. `place` is for messages.
+/// Returns the notes among the metadata of an Arrow field. Other metadata stays behind: ids and
+/// names of column mapping too, which each table gives anew. `place` is for messages.
 ///
 /// # Errors
 /// If a note is not a value of its kind.
@@ -56,7 +56,7 @@ pub(super) fn metadata_from_arrow(metadata: &HashMap<String, String>, place: &st
     Ok(notes)
 }
 
-/// The inverse of [`metadata_from_arrow`].
+/// Returns the inverse of [`metadata_from_arrow`].
 pub(super) fn metadata_to_arrow(notes: &FieldMetadata) -> HashMap<String, String> {
     let is_kept = |key: &str| TEXTS.contains(&key) || NUMBERS.contains(&key) || key == IDENTITY_ALLOW_GIVEN;
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

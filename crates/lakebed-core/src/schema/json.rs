@@ -36,14 +36,14 @@ fn not_json(error: serde_json::Error) -> Error {
 }
 
 impl StructType {
-    /// The JSON form, with keys in Delta Spark's order.
+    /// Returns the JSON form, with keys in Delta Spark's order.
     pub fn to_json(&self) -> String {
         struct_to_value(self).to_string()
     }
 }
 
 impl DataType {
-    /// The JSON form: a word, or an object for types with parts.
+    /// Returns the JSON form: a word, or an object for types with parts.
     pub fn to_json_value(&self) -> Value {
         match self {
             Self::Primitive(primitive) => Value::String(primitive.to_string()),
@@ -64,7 +64,7 @@ impl DataType {
 }
 
 impl fmt::Display for PrimitiveType {
-    /// The word that names the type in a schema.
+    /// Returns the word that names the type in a schema.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::String | Self::Char { .. } => "string",
@@ -199,7 +199,7 @@ fn parse_field(value: &Value, path: &SchemaPath) -> Result<StructField> {
     Ok(StructField { name: name.to_owned(), data_type, nullable: flag(object, "nullable", &path)?, metadata })
 }
 
-/// The primitive of this spelling.
+/// Returns the primitive of this spelling.
 pub(super) fn parse_primitive_name(name: &str) -> Option<PrimitiveType> {
     Some(match name {
         "string" => PrimitiveType::String,
@@ -260,7 +260,7 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str, path: &SchemaPath) -> Res
     part(object, key, path)?.as_str().ok_or_else(|| Error::corrupt(path.to_string(), format!("{key:?} is not text")))
 }
 
-/// A flag about nulls; where it is absent, they are allowed.
+/// Returns a flag about nulls; where it is absent, they are allowed.
 fn flag(object: &Map<String, Value>, key: &str, path: &SchemaPath) -> Result<bool> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(true),

@@ -54,7 +54,7 @@ impl fmt::Display for MappingMode {
     }
 }
 
-/// The name that data files, statistics and partition values use for a field.
+/// Returns the name that data files, statistics and partition values use for a field.
 ///
 /// Without mapping, physical names left over from a time when there was one mean nothing.
 pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
@@ -66,7 +66,7 @@ pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
     }
 }
 
-/// The field id that the schema's metadata holds. It means something only in a schema of
+/// Returns the field id that the schema's metadata holds. It means something only in a schema of
 /// [`to_physical`], or when the mode is not none.
 pub fn field_id(field: &StructField) -> Option<i32> {
     field.metadata.get(FIELD_ID)?.as_i64()?.try_into().ok()
@@ -125,14 +125,14 @@ fn claimed(column: &str, other: &str, what: &str) -> Error {
     Error::corrupt(format!("schema: column {column}"), format!("has the {what}, which is that of column {other}"))
 }
 
-/// The schema as data files have it: physical names at every level, with the field ids still in the
-/// metadata. Without mapping, the names stay and stray mapping metadata is left out.
+/// Returns the schema as data files have it: physical names at every level, with the field ids
+/// still in the metadata. Without mapping, the names stay and stray mapping metadata is left out.
 pub fn to_physical(schema: &StructType, mode: MappingMode) -> StructType {
     StructType { fields: schema.fields.iter().map(|field| field_to_physical(field, mode)).collect() }
 }
 
-/// The physical path of a column given by logical names; `None` if there is no such column. Inside
-/// arrays and maps the path goes on with `element`, `key` and `value`.
+/// Returns the physical path of a column given by logical names; `None` if there is no such column.
+/// Inside arrays and maps the path goes on with `element`, `key` and `value`.
 pub fn physical_path(schema: &StructType, logical: &[&str], mode: MappingMode) -> Option<Vec<String>> {
     let (first, rest) = logical.split_first()?;
     let field = schema.field(first)?;

@@ -111,7 +111,7 @@ pub enum PrimitiveType {
 }
 
 impl StructType {
-    /// The field of this name: exact, else the only one that differs by case alone.
+    /// Returns the field of this name: exact, else the only one that differs by case alone.
     pub fn field(&self, name: &str) -> Option<&StructField> {
         self.index_of(name).map(|index| &self.fields[index])
     }
@@ -131,7 +131,7 @@ impl StructType {
 }
 
 impl StructField {
-    /// A field without metadata.
+    /// Returns a field without metadata.
     pub fn new(name: impl Into<String>, data_type: impl Into<DataType>, nullable: bool) -> Self {
         Self { name: name.into(), data_type: data_type.into(), nullable, metadata: FieldMetadata::new() }
     }

@@ -34,9 +34,9 @@ impl Bound {
         }
     }
 
-    /// The bound as a total order of floats needs it; none for a minimum of NaN, which only some
-    /// writers mean. It may have been written for a 32-bit float, of which its text is only the
-    /// nearest one: then that float counts.
+    /// Returns the bound as a total order of floats needs it; none for a minimum of NaN, which only
+    /// some writers mean. It may have been written for a 32-bit float, of which its text is only
+    /// the nearest one: then that float counts.
     pub(super) fn double(self, value: f64) -> Option<f64> {
         let float = f64::from(value as f32);
         let may_be_float = float.is_finite() && float != 0.0;

@@ -83,7 +83,7 @@ impl StatsCollector {
         Ok(())
     }
 
-    /// The statistics of all rows so far.
+    /// Returns the statistics of all rows so far.
     pub fn finish(self) -> FileStats {
         let indexed = self.plan.columns();
         let mut json = format!("{{\"numRecords\":{}", self.rows);
@@ -180,7 +180,7 @@ impl Leaf {
 }
 
 impl Statistic {
-    /// Whether the column, or a field of it, has this statistic.
+    /// Returns whether the column, or a field of it, has this statistic.
     fn is_of(self, indexed: &IndexedColumn) -> bool {
         self == Self::NullCount || indexed.has_bounds()
     }

@@ -164,8 +164,9 @@ fn not_names(list: &str) -> Error {
     Error::corrupt("property delta.dataSkippingStatsColumns", message)
 }
 
-/// The paths of a list such as `a, s.x, ``odd, name```, in lower case. Blank text has none. A name
-/// that needs backticks in SQL may stand without them here, and means the column of this name.
+/// Returns the paths of a list such as `a, s.x, ``odd, name```, in lower case. Blank text has none.
+/// A name that needs backticks in SQL may stand without them here, and means the column of this
+/// name.
 fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
     let mut rest = list.trim();
     let mut names = Vec::new();

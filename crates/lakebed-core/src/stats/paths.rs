@@ -67,22 +67,22 @@ impl Paths {
         slot
     }
 
-    /// How many distinct paths there are.
+    /// Returns how many distinct paths there are.
     pub(super) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The slot of the path that ends here.
+    /// Returns the slot of the path that ends here.
     pub(super) fn slot(&self, node: NodeId) -> Option<usize> {
         self.nodes[node.0].slot
     }
 
-    /// The slots of the paths that end here or below.
+    /// Returns the slots of the paths that end here or below.
     pub(super) fn within(&self, node: NodeId) -> &[usize] {
         &self.nodes[node.0].within
     }
 
-    /// Whether a path goes on below.
+    /// Returns whether a path goes on below.
     pub(super) fn goes_on(&self, node: NodeId) -> bool {
         !self.nodes[node.0].children.is_empty()
     }
@@ -92,8 +92,8 @@ impl Paths {
         self.search(node, name).ok()
     }
 
-    /// The names under this one, if they are few, no path goes on below them and each can be looked
-    /// for.
+    /// Returns the names under this one, if they are few, no path goes on below them and each can
+    /// be looked for.
     pub(super) fn few_leaves(&self, node: NodeId) -> Option<&[Child]> {
         let children = &self.nodes[node.0].children;
         let few = children.len() <= FEW && children.iter().all(|child| child.is_word() && !self.goes_on(child.node));
@@ -108,8 +108,8 @@ impl Paths {
 }
 
 impl Child {
-    /// Whether the name cannot be what stands between the closing quote of one string and the
-    /// opening quote of the next.
+    /// Returns whether the name cannot be what stands between the closing quote of one string and
+    /// the opening quote of the next.
     fn is_word(&self) -> bool {
         self.name.trim_ascii_start().first().is_some_and(|first| !b",:]}".contains(first))
     }

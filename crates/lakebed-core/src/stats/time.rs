@@ -15,8 +15,8 @@ pub(super) fn date(text: &str) -> Option<i32> {
     }
 }
 
-/// The bound in microseconds that a text with milliseconds is for timestamps, of a time zone or of
-/// the wall clock.
+/// Returns the bound in microseconds that a text with milliseconds is for timestamps, of a time
+/// zone or of the wall clock.
 pub(super) fn timestamp(text: &str, zoned: bool, bound: Bound) -> Option<i64> {
     let primitive = if zoned { PrimitiveType::Timestamp } else { PrimitiveType::TimestampNtz };
     let micros = match Scalar::parse_partition(Some(text), primitive) {
@@ -27,8 +27,8 @@ pub(super) fn timestamp(text: &str, zoned: bool, bound: Bound) -> Option<i64> {
     Some(bound.timestamp(if offset_is_cut_off { bound.widen(micros, CUT_OFF_OFFSET_MICROS) } else { micros }))
 }
 
-/// Whether a text ends in an offset that is no multiple of a quarter of an hour, as those of time
-/// zones are.
+/// Returns whether a text ends in an offset that is no multiple of a quarter of an hour, as those
+/// of time zones are.
 fn has_offset_of_minutes(text: &str) -> bool {
     match text.as_bytes() {
         [.., b'+' | b'-', _, _, b':', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {

@@ -16,7 +16,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat};
 use super::from_struct::micros;
 use crate::json_string::write_string;
 
-/// The JSON text of each row of `stats_parsed`; null where the row is.
+/// Returns the JSON text of each row of `stats_parsed`; null where the row is.
 ///
 /// It spells values as Delta Spark does: nulls are left out, timestamps are cut off at milliseconds
 /// and in UTC, NaN and the infinities are strings. Fields of types that statistics do not have are
@@ -90,8 +90,8 @@ impl Fields {
 }
 
 impl Field {
-    /// The field with its values in one of the few types that are written; none if they have no
-    /// place in statistics.
+    /// Returns the field with its values in one of the few types that are written; none if they
+    /// have no place in statistics.
     fn of(array: &ArrayRef) -> Option<Self> {
         use ArrowType::*;
         let brought = |to: ArrowType| cast(array, &to).ok();

@@ -65,7 +65,7 @@ pub fn parse_partition_column(texts: &StringArray, primitive: PrimitiveType) -> 
     })
 }
 
-/// A column that holds one value in every row. The scalar must be of the type.
+/// Returns a column that holds one value in every row. The scalar must be of the type.
 pub fn scalar_to_array(scalar: &Scalar, primitive: PrimitiveType, len: usize) -> Result<ArrayRef> {
     Ok(match (scalar, primitive) {
         (Scalar::Null, PrimitiveType::Void) => Arc::new(NullArray::new(len)),
@@ -114,7 +114,7 @@ fn check_size(width: usize, len: usize) -> Result<()> {
     }
 }
 
-/// Which texts are null: those that are absent, and the empty ones.
+/// Returns which texts are null: those that are absent, and the empty ones.
 fn nulls_of(texts: &StringArray) -> Option<NullBuffer> {
     let is_filled = |pair: &[i32]| pair.first() < pair.last();
     if texts.offsets().windows(2).all(is_filled) {

@@ -85,7 +85,7 @@ fn split(text: &str) -> Option<(bool, &str, Option<&str>)> {
     }
 }
 
-/// A number of digits only, small enough that sums of them cannot overflow.
+/// Returns a number of digits only, small enough that sums of them cannot overflow.
 fn parse(digits: &str) -> Option<i128> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok().map(i128::from))?
 }

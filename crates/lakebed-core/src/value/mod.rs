@@ -67,8 +67,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The value that a partition value's text means. No text and the empty text are null; a
-    /// timestamp without a zone is in UTC, and the zone of a timestamp for a type without one is
+    /// Returns the value that a partition value's text means. No text and the empty text are null;
+    /// a timestamp without a zone is in UTC, and the zone of a timestamp for a type without one is
     /// passed over.
     pub fn parse_partition(text: Option<&str>, primitive: PrimitiveType) -> Result<Self> {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Self::Null) };
@@ -96,8 +96,8 @@ impl Scalar {
         scalar.ok_or_else(|| not_of_type(text, primitive))
     }
 
-    /// The text that a partition value is kept as; `None` for null, and for empty text and bytes,
-    /// which cannot be told from it.
+    /// Returns the text that a partition value is kept as; `None` for null, and for empty text and
+    /// bytes, which cannot be told from it.
     ///
     /// Bytes that are not UTF-8 have no text, and are an error.
     pub fn to_partition(&self) -> Result<Option<String>> {
@@ -129,7 +129,7 @@ impl Scalar {
     }
 }
 
-/// The spellings of Spark's cast.
+/// Returns the spellings of Spark's cast.
 fn parse_boolean(text: &str) -> Option<bool> {
     let text = trim(text);
     let is_any = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));

@@ -5,18 +5,18 @@ use std::str::FromStr;
 
 use super::trim::trim;
 
-/// An integer: nothing may follow its digits.
+/// Returns an integer: nothing may follow its digits.
 pub(super) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
     trim(text).parse().ok()
 }
 
-/// A float, also `NaN`, `Infinity` and `inf` with a sign, in any case.
+/// Returns a float, also `NaN`, `Infinity` and `inf` with a sign, in any case.
 pub(super) fn parse_float<T: FromStr>(text: &str) -> Option<T> {
     trim(text).parse().ok()
 }
 
-/// A float as Java prints it: always with a point, with an exponent below a thousandth and from ten
-/// millions on.
+/// Returns a float as Java prints it: always with a point, with an exponent below a thousandth and
+/// from ten millions on.
 pub(super) fn format_float<T: Debug + UpperExp>(size: f64, value: &T) -> String {
     if size == 0.0 || (1e-3..1e7).contains(&size) {
         return format!("{value:?}");
@@ -32,8 +32,8 @@ pub(super) fn format_float<T: Debug + UpperExp>(size: f64, value: &T) -> String 
     }
 }
 
-/// The number of smallest units in a decimal, given in plain or scientific notation. What does not
-/// fit exactly is none.
+/// Returns the number of smallest units in a decimal, given in plain or scientific notation. What
+/// does not fit exactly is none.
 pub(super) fn parse_decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let text = trim(text);
     let (digits, exponent) = match text.split_once(['e', 'E']) {
@@ -97,7 +97,7 @@ impl Mantissa {
     }
 }
 
-/// A decimal in plain notation, with all digits behind the point.
+/// Returns a decimal in plain notation, with all digits behind the point.
 pub(super) fn format_decimal(unscaled: i128, scale: u8) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let scale = usize::from(scale);

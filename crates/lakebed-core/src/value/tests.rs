@@ -319,7 +319,7 @@ fn variants_and_voids_have_no_text() {
     check_bad(PrimitiveType::Void, &["x"]);
 }
 
-/// A column of these texts, parsed.
+/// Returns a column of these texts, parsed.
 fn column(texts: &[Option<&str>], primitive: PrimitiveType) -> Result<ArrayRef> {
     parse_partition_column(&StringArray::from(texts.to_vec()), primitive)
 }

@@ -19,19 +19,19 @@ struct Moment {
     offset_seconds: Option<i64>,
 }
 
-/// The day of a text: `yyyy[-m[m][-d[d][ time]]]`.
+/// Returns the day of a text: `yyyy[-m[m][-d[d][ time]]]`.
 pub(super) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(parse_moment(text)?.days).ok()
 }
 
-/// The instant of a text, in microseconds; UTC unless it names a zone. Digits beyond the
+/// Returns the instant of a text, in microseconds; UTC unless it names a zone. Digits beyond the
 /// microsecond are dropped.
 pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
     let moment = parse_moment(text)?;
     wall_clock(&moment)?.checked_sub(moment.offset_seconds.unwrap_or(0) * MICROS_PER_SECOND)
 }
 
-/// The wall-clock time of a text, in microseconds; a zone is passed over.
+/// Returns the wall-clock time of a text, in microseconds; a zone is passed over.
 pub(super) fn parse_timestamp_ntz(text: &str) -> Option<i64> {
     wall_clock(&parse_moment(text)?)
 }
@@ -171,7 +171,7 @@ impl<'a> Cursor<'a> {
         self.0.is_empty()
     }
 
-    /// The day of `yyyy-MM-dd`, as nearly all texts have it.
+    /// Returns the day of `yyyy-MM-dd`, as nearly all texts have it.
     fn plain_date(&mut self) -> Option<i64> {
         let (date, rest) = self.0.split_first_chunk()?;
         let [c1, c0, y1, y0, b'-', m1, m0, b'-', d1, d0] = *date else { return None };
@@ -180,7 +180,7 @@ impl<'a> Cursor<'a> {
         Some(days)
     }
 
-    /// The second of `HH:mm:ss`, as nearly all texts have it.
+    /// Returns the second of `HH:mm:ss`, as nearly all texts have it.
     fn plain_time(&mut self) -> Option<i64> {
         let (time, rest) = self.0.split_first_chunk()?;
         let [h1, h0, b':', m1, m0, b':', s1, s0] = *time else { return None };
@@ -199,7 +199,7 @@ impl<'a> Cursor<'a> {
         rest.is_some()
     }
 
-    /// A number of at least and at most so many digits; more are left for what follows.
+    /// Returns a number of at least and at most so many digits; more are left for what follows.
     fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
         let mut number = 0;
         for count in 0..most {

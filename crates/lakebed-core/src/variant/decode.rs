@@ -10,7 +10,7 @@ use super::error::broken;
 const SIZES: [usize; 21] = [1, 1, 1, 2, 3, 5, 9, 9, 6, 10, 18, 5, 9, 9, 5, 5, 5, 9, 9, 9, 17];
 const COUNTED: std::ops::RangeInclusive<usize> = 15..=16;
 
-/// The fields of an object: the id of the name, the value.
+/// Returns the fields of an object: the id of the name, the value.
 pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
     let layout = Layout::of(value)?.filter(|layout| layout.id_width > 0);
     let layout = layout.ok_or_else(|| broken("an object with typed fields keeps the others in a value that is no object"))?;
@@ -35,7 +35,7 @@ pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
     Ok(fields)
 }
 
-/// How many bytes the value at the start of these takes.
+/// Returns how many bytes the value at the start of these takes.
 fn size(value: &[u8]) -> Result<usize> {
     if let Some(layout) = Layout::of(value)? {
         return Ok(layout.values + number(value, layout.offsets + layout.count * layout.offset_width, layout.offset_width)?);
@@ -84,7 +84,7 @@ impl Layout {
     }
 }
 
-/// A little-endian number of at most four bytes.
+/// Returns a little-endian number of at most four bytes.
 pub(super) fn number(bytes: &[u8], start: usize, width: usize) -> Result<usize> {
     let found = bytes.get(start..start + width).ok_or_else(short)?;
     Ok(found.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))

@@ -48,8 +48,8 @@ impl Dictionary {
         Ok(())
     }
 
-    /// The id of a name, which is new to the dictionary if a writer left it out since it is the
-    /// name of a column.
+    /// Returns the id of a name, which is new to the dictionary if a writer left it out since it is
+    /// the name of a column.
     pub(super) fn id(&mut self, name: &[u8]) -> Result<u32> {
         match self.ids.get(name) {
             Some(id) => Ok(*id),
@@ -63,7 +63,7 @@ impl Dictionary {
         Ok(name)
     }
 
-    /// The metadata, as it was read if no name was added.
+    /// Returns the metadata, as it was read if no name was added.
     pub(super) fn encoded(&self) -> Result<Cow<'_, [u8]>> {
         if self.names.len() == self.read {
             return Ok(Cow::Borrowed(&self.metadata));

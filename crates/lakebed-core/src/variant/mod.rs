@@ -26,7 +26,7 @@ pub const NO_NAMES: &[u8] = &[1, 0, 0];
 /// The variant that is null, as in JSON.
 pub const NULL_VALUE: &[u8] = &[0];
 
-/// The metadata and the value of each row of a variant column that has a `typed_value`.
+/// Returns the metadata and the value of each row of a variant column that has a `typed_value`.
 ///
 /// A row that has neither value is null as in JSON, as the specification asks.
 pub fn unshred(stored: &StructArray) -> Result<(BinaryArray, BinaryArray)> {

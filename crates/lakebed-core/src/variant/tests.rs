@@ -11,7 +11,7 @@ fn binary(values: &[Option<&[u8]>]) -> ArrayRef {
     Arc::new(BinaryArray::from(values.to_vec()))
 }
 
-/// One row: its metadata, `value` and `typed_value`.
+/// Returns one row: its metadata, `value` and `typed_value`.
 fn variant(metadata: &[u8], value: Option<&[u8]>, typed: ArrayRef) -> StructArray {
     struct_array(vec![("metadata", binary(&[Some(metadata)])), ("value", binary(&[value])), ("typed_value", typed)], None)
 }
@@ -54,7 +54,7 @@ fn unshred_copies_untyped_values() {
     check(&variant(NAMES, None, Arc::new(Int64Array::from(vec![None]))), NAMES, NULL_VALUE);
 }
 
-/// An object with typed `a` and `z`, of which `z` is not there.
+/// Returns an object with typed `a` and `z`, of which `z` is not there.
 fn object(a: i64) -> ArrayRef {
     let a = struct_array(vec![("value", binary(&[None])), ("typed_value", Arc::new(Int64Array::from(vec![a])))], None);
     let z = struct_array(vec![("typed_value", Arc::new(Int64Array::from(vec![None])))], None);

@@ -25,13 +25,14 @@ pub(crate) enum FileKey {
 }
 
 impl FileKey {
-    /// The key of a local file. `None` if the system does not know when it was written.
+    /// Returns the key of a local file. It returns `None` if the system does not know when it was
+    /// written.
     pub(crate) fn local(path: &FilePath, file: &std::fs::Metadata) -> Option<Self> {
         let modified = file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(Self::Local { path: path.to_owned(), size: file.len(), modified_ns: modified.as_nanos() })
     }
 
-    /// The key of an object of another store.
+    /// Returns the key of an object of another store.
     pub(crate) fn remote(store: &Store, path: &Path, size: u64) -> Self {
         let client = Arc::as_ptr(store.object_store()).cast::<()>() as usize;
         Self::Remote { client, path: path.clone(), size }

@@ -62,7 +62,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
 mod tests {
     use super::*;
 
-    /// The keys from 0 to 9 that are in the map.
+    /// Returns the keys from 0 to 9 that are in the map.
     fn keys(lru: &Lru<u32, u32>) -> Vec<u32> {
         (0..10).filter(|key| lru.entries.contains_key(key)).collect()
     }

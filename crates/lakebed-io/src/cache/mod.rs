@@ -49,7 +49,7 @@ pub(crate) struct CachedFooter {
     pub(crate) version: Option<ObjectVersion>,
 }
 
-/// The footer of a file. It may lack the page index.
+/// Returns the footer of a file. It may lack the page index.
 pub(crate) fn find_footer(key: &FileKey) -> Option<CachedFooter> {
     CACHE.with(|cache| cache.0.find(key)).flatten().map(|entry| entry.footer)
 }

@@ -69,7 +69,7 @@ impl CheckpointFile {
         Ok(Self { sending, encoders })
     }
 
-    /// The encoders for the row groups of this file.
+    /// Returns the encoders for the row groups of this file.
     pub fn encoders(&self) -> Encoders {
         self.encoders.clone()
     }
@@ -93,7 +93,7 @@ impl CheckpointFile {
 }
 
 impl Encoders {
-    /// An encoder for one row group.
+    /// Returns an encoder for one row group.
     pub fn begin(&self) -> Result<Encoder> {
         // The index of the row group matters only for encryption.
         let columns = self.factory.create_column_writers(0).at(&self.name)?;
@@ -130,7 +130,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// The row group with all encoded rows.
+    /// Returns the row group with all encoded rows.
     pub fn finish(self) -> Result<RowGroup> {
         let columns = self.columns.into_iter().map(|column| column.close().map(Chunk::Any).at(&self.name));
         Ok(RowGroup(columns.collect::<Result<_>>()?))

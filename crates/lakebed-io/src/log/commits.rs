@@ -38,17 +38,17 @@ pub struct CommitPart {
 }
 
 impl CommitPart {
-    /// Whether this part has all lines of the commit.
+    /// Returns whether this part has all lines of the commit.
     pub fn is_whole(&self) -> bool {
         self.lines_before == 0 && self.is_last
     }
 
-    /// The lines in the form that the parser of actions takes.
+    /// Returns the lines in the form that the parser of actions takes.
     pub fn part(&self) -> CommitLines<'_> {
         CommitLines { name: &self.name, bytes: &self.lines, lines_before: self.lines_before }
     }
 
-    /// The position of the lines, for reading them again.
+    /// Returns the position of the lines, for reading them again.
     pub fn place(&self) -> CommitRange {
         let bytes = self.start..self.start + self.lines.len() as u64;
         CommitRange { name: Arc::clone(&self.name), bytes, lines_before: self.lines_before }
@@ -67,15 +67,16 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
         .try_flatten()
 }
 
-/// The error for a commit without a single action. Every writer puts at least `commitInfo` into a
-/// commit, so the content of such a file was lost. A reader that skips it loses rows silently.
+/// Returns the error for a commit without a single action. Every writer puts at least `commitInfo`
+/// into a commit, so the content of such a file was lost. A reader that skips it loses rows
+/// silently.
 pub fn without_actions(name: &str) -> Error {
     let message = "holds no action, so what was committed as this version is lost, as after a loss of power; bring the file back from a \
                    copy of the table (the versions before it can still be read)";
     Error::corrupt(name, message)
 }
 
-/// The lines at these places.
+/// Returns the lines at these places.
 pub async fn read_places(store: &Store, places: &[CommitRange]) -> Result<Vec<Bytes>> {
     let read = |place: CommitRange| async move {
         let path = store.log_path(&place.name)?;
@@ -134,7 +135,7 @@ impl CommitReader {
         Ok(None)
     }
 
-    /// The bytes that were carried over, followed by these bytes.
+    /// Returns the bytes that were carried over, followed by these bytes.
     fn joined(&mut self, bytes: Bytes) -> Bytes {
         if self.carry.is_empty() {
             return bytes;

@@ -4,13 +4,14 @@ use lakebed_core::log::segment::ListedLogFile;
 use lakebed_core::path::LogPath;
 use object_store::ObjectMeta;
 
-/// The log file that this object is.
+/// Returns the log file that this object is.
 pub(super) fn listed_file(path: LogPath, object: ObjectMeta) -> ListedLogFile {
     let modified_ms = object.last_modified.timestamp_millis();
     ListedLogFile { path, size: object.size, modified_ms, e_tag: object.e_tag.map(|tag| unquoted(&tag)) }
 }
 
-/// The entity tag without quotation marks. Services quote it in some replies and not in others.
+/// Returns the entity tag without quotation marks. Services quote it in some replies and not in
+/// others.
 pub(super) fn unquoted(e_tag: &str) -> String {
     e_tag.trim_matches('"').to_owned()
 }

@@ -20,8 +20,9 @@ const MOST: u64 = 256;
 /// A checksum is looked for in this many of the newest versions.
 const CHECKSUMS: u64 = 3;
 
-/// The files of version `from` and later: its classic checkpoint, its commits and the newest
-/// checksum. `None` if there may be more files, or if the store is not the local disk.
+/// Returns the files of version `from` and later: its classic checkpoint, its commits and the
+/// newest checksum. It returns `None` if there may be more files, or if the store is not the local
+/// disk.
 pub async fn find_tail(store: &Store, from: u64) -> Result<Option<Vec<ListedLogFile>>> {
     let folder = store.path_of(LOG_DIR)?;
     let Some(file) = store.local_path(&folder) else { return Ok(None) };

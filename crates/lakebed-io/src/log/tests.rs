@@ -91,7 +91,7 @@ async fn a_hint_is_sound_missing_or_unusable() {
     }
 }
 
-/// These files in memory, and on the local disk as long as the folder lives.
+/// Returns these files in memory, and on the local disk as long as the folder lives.
 async fn stores_with(files: &[(&str, &str)]) -> (tempfile::TempDir, [Store; 2]) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("_delta_log")).unwrap();

@@ -13,8 +13,8 @@ use super::commits::CONCURRENCY;
 use super::listed::listed_file;
 use crate::store::Store;
 
-/// The checkpoint of version `from`, the commits from there up to the first missing one, and the
-/// checksum of the last commit.
+/// Returns the checkpoint of version `from`, the commits from there up to the first missing one,
+/// and the checksum of the last commit.
 pub(super) async fn find_log(store: &Store, from: u64) -> Result<Vec<ListedLogFile>> {
     let mut files: Vec<ListedLogFile> = find(store, checkpoint_name(from)).await?.into_iter().collect();
     // Log cleanup may have deleted the commit of the checkpoint's version.

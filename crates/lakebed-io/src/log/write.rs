@@ -30,7 +30,7 @@ pub async fn put_checksum(store: &Store, version: u64, checksum: &VersionChecksu
     store.put_disposable_if_absent(&store.log_path(&checksum_name(version))?, checksum.to_json()?.into()).await
 }
 
-/// The name of the hidden checksum that Hadoop keeps beside a local file of this name.
+/// Returns the name of the hidden checksum that Hadoop keeps beside a local file of this name.
 pub fn hadoop_checksum_name(name: &str) -> String {
     format!(".{name}.crc")
 }

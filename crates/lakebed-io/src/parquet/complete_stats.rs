@@ -16,8 +16,8 @@ const PARQUET_MR: (u32, u32) = (1, 10);
 pub(super) const LAKEBED: &str = "lakebed version ";
 
 impl ParquetFile {
-    /// Whether upper bounds in the footer and in the page index also hold for NaN, and null counts
-    /// include the fields of null structs.
+    /// Returns whether upper bounds in the footer and in the page index also hold for NaN, and null
+    /// counts include the fields of null structs.
     pub fn has_complete_stats(&self) -> bool {
         let created_by = self.metadata.file_metadata().created_by().unwrap_or_default();
         // pyarrow copies the keys of a footer into the files that it writes from the rows. The
@@ -26,13 +26,13 @@ impl ParquetFile {
         is_marked || is_parquet_mr(created_by)
     }
 
-    /// Whether the footer proves that a leaf has no NaN. With NaN the writer would have left out a
-    /// bound.
+    /// Returns whether the footer proves that a leaf has no NaN. With NaN the writer would have
+    /// left out a bound.
     pub fn has_no_nan(&self, leaf: usize) -> bool {
         self.proves(leaf, has_no_nan)
     }
 
-    /// Whether the footer proves that a leaf and all structs around it are never null.
+    /// Returns whether the footer proves that a leaf and all structs around it are never null.
     pub fn has_no_null(&self, leaf: usize) -> bool {
         self.proves(leaf, |chunk| chunk.statistics().and_then(Statistics::null_count_opt) == Some(0))
     }
@@ -59,7 +59,7 @@ fn is_all_null(chunk: &ColumnChunkMetaData) -> bool {
     nulls.is_some_and(|nulls| i64::try_from(nulls) == Ok(chunk.num_values()))
 }
 
-/// Whether `created_by` names a version of parquet-mr that handles NaN.
+/// Returns whether `created_by` names a version of parquet-mr that handles NaN.
 fn is_parquet_mr(created_by: &str) -> bool {
     let Some(version) = created_by.strip_prefix("parquet-mr version ") else { return false };
     let mut numbers = version.split(['.', '-', ' ']).map(|number| number.parse::<u32>().ok());

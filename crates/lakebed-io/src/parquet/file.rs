@@ -26,27 +26,27 @@ impl ParquetFile {
         &self.metadata
     }
 
-    /// The number of rows in the file, deleted rows included.
+    /// Returns the number of rows in the file, deleted rows included.
     pub fn num_rows(&self) -> u64 {
         u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// The value of this key in the footer.
+    /// Returns the value of this key in the footer.
     pub fn key_value(&self, key: &str) -> Option<&str> {
         let pairs = self.metadata.file_metadata().key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
     }
 
-    /// The Arrow schema, derived from the Parquet schema alone. Arrow types that a writer stored in
-    /// the footer are ignored, because the log has the types. INT96 becomes microseconds.
+    /// Returns the Arrow schema, derived from the Parquet schema alone. Arrow types that a writer
+    /// stored in the footer are ignored, because the log has the types. INT96 becomes microseconds.
     pub fn arrow_schema(&self) -> Result<SchemaRef> {
         let descriptor = self.metadata.file_metadata().schema_descr();
         let schema = parquet_to_arrow_schema(descriptor, None).map(Arc::new).at(self.name())?;
         Ok(int96::as_micros(&schema, descriptor).unwrap_or(schema))
     }
 
-    /// The metadata for decoding. Columns are read as the types of `schema`, which must have the
-    /// shape of [`Self::arrow_schema`]. The default is that schema itself.
+    /// Returns the metadata for decoding. Columns are read as the types of `schema`, which must
+    /// have the shape of [`Self::arrow_schema`]. The default is that schema itself.
     pub fn reader_metadata(&self, schema: Option<SchemaRef>, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata> {
         let schema = match schema {
             None if int96::is_in(self.metadata.file_metadata().schema_descr()) => Some(self.arrow_schema()?),
@@ -59,12 +59,12 @@ impl ParquetFile {
         ArrowReaderMetadata::try_new(Arc::clone(&self.metadata), options).at(self.name())
     }
 
-    /// The name of the object in messages.
+    /// Returns the name of the object in messages.
     pub fn name(&self) -> &str {
         self.source.name()
     }
 
-    /// Whether the file can be read without a network.
+    /// Returns whether the file can be read without a network.
     pub fn is_local(&self) -> bool {
         self.source.is_local()
     }

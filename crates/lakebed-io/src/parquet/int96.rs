@@ -6,12 +6,13 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, Schem
 use parquet::basic::Type as PhysicalType;
 use parquet::schema::types::SchemaDescriptor;
 
-/// Whether any column is stored so.
+/// Returns whether any column is stored so.
 pub(super) fn is_in(descriptor: &SchemaDescriptor) -> bool {
     descriptor.columns().iter().any(|column| column.physical_type() == PhysicalType::INT96)
 }
 
-/// The schema with INT96 read as microseconds; None if there is no INT96. As nanoseconds, the years before 1677 and after 2262 overflow.
+/// Returns the schema with INT96 read as microseconds; None if there is no INT96. As nanoseconds,
+/// the years before 1677 and after 2262 overflow.
 pub(super) fn as_micros(schema: &SchemaRef, descriptor: &SchemaDescriptor) -> Option<SchemaRef> {
     if !is_in(descriptor) {
         return None;

@@ -6,15 +6,15 @@ use parquet::file::metadata::RowGroupMetaData;
 use super::file::ParquetFile;
 
 impl ParquetFile {
-    /// The row groups for which the statistics do not prove that this top-level column is null in
-    /// every row.
+    /// Returns the row groups for which the statistics do not prove that this top-level column is
+    /// null in every row.
     pub fn row_groups_with(&self, column: &str) -> Vec<usize> {
         let groups = self.metadata.row_groups().iter().enumerate();
         groups.filter(|(_, group)| !is_all_null(group, column)).map(|(index, _)| index).collect()
     }
 }
 
-/// Whether statistics prove that a top-level column is null in every row.
+/// Returns whether statistics prove that a top-level column is null in every row.
 ///
 /// A leaf without repetition is null where its column is null. So if all such leaves are null, the
 /// column is null, provided that each of its values has at least one leaf that is never null. Every

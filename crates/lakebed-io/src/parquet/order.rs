@@ -169,8 +169,8 @@ impl<T> Stream for InOrder<T> {
     }
 }
 
-/// The error of a producer that ended without an outcome. Such an end must never look like the end
-/// of the data.
+/// Returns the error of a producer that ended without an outcome. Such an end must never look like
+/// the end of the data.
 fn stopped() -> Error {
     Error::internal("reading stopped before its end: a task of it was ended or failed")
 }

@@ -38,7 +38,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// All cores that this process may use.
+    /// Returns all cores that this process may use.
     pub fn new() -> Self {
         Self::of(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }

@@ -92,8 +92,8 @@ mod tests {
 
     use super::*;
 
-    /// A row group that claims this many bytes and rows, and whose columns have pages at these
-    /// rows.
+    /// Returns a row group that claims this many bytes and rows, and whose columns have pages at
+    /// these rows.
     fn cuts_of(bytes: i64, rows: i64, pages: &[&[i64]]) -> Option<Vec<usize>> {
         let schema = parse_message_type("message m { required int64 a; }").unwrap();
         let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema)));

@@ -98,7 +98,7 @@ impl Fixture {
         Self { counting, store }
     }
 
-    /// How many requests were made since the last call.
+    /// Returns how many requests were made since the last call.
     fn requests(&self) -> usize {
         self.counting.requests.swap(0, Ordering::SeqCst)
     }

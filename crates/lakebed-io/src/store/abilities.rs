@@ -32,7 +32,7 @@ pub(in crate::store) enum Writing {
 }
 
 impl Service {
-    /// The way in which its objects are written.
+    /// Returns the way in which its objects are written.
     pub(in crate::store) fn writing(&self) -> Writing {
         match self {
             Self::Local => Writing::Files,

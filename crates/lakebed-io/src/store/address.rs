@@ -13,18 +13,18 @@ pub(in crate::store) struct Address {
 }
 
 impl Address {
-    /// The address of a local folder.
+    /// Returns the address of a local folder.
     pub(in crate::store) fn of_files(root: Path, url: Url) -> Self {
         Self { root, url, base: "/".to_owned() }
     }
 
-    /// The address of a folder in another store.
+    /// Returns the address of a folder in another store.
     pub(in crate::store) fn of_objects(root: Path, url: Url) -> Self {
         let base = base_of(&url);
         Self { root, url, base }
     }
 
-    /// The path of an object below the root. The name is neither encoded nor decoded.
+    /// Returns the path of an object below the root. The name is neither encoded nor decoded.
     pub(in crate::store) fn path_of(&self, relative: &str) -> Result<Path> {
         let names = relative.split('/').filter(|name| !name.is_empty());
         let root = self.root.as_ref().split('/').filter(|name| !name.is_empty());
@@ -34,13 +34,13 @@ impl Address {
         })
     }
 
-    /// The name of an object in messages.
+    /// Returns the name of an object in messages.
     pub(in crate::store) fn describe(&self, path: &Path) -> String {
         format!("{}{path}", self.base)
     }
 }
 
-/// The URL up to its path, with a slash at the end.
+/// Returns the URL up to its path, with a slash at the end.
 fn base_of(url: &Url) -> String {
     let mut base = url[..::url::Position::BeforePath].to_owned();
     if !base.ends_with('/') {

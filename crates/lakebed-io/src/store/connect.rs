@@ -43,7 +43,8 @@ pub(crate) fn connect(location: &StoreLocation, with: &StoreOptions, environment
     Ok(Connection { secrets, ..connection })
 }
 
-/// The stores of `memory://name`. There is one for each name, and it lives as long as the process.
+/// Returns the stores of `memory://name`. There is one for each name, and it lives as long as the
+/// process.
 fn memory(name: &str) -> Arc<dyn ObjectStore> {
     static STORES: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -62,7 +62,7 @@ impl From<object_store::Error> for ConnectError {
 }
 
 impl Connection {
-    /// A connection around an implementation that the caller passed.
+    /// Returns a connection around an implementation that the caller passed.
     pub(in crate::store) fn given(store: Arc<dyn ObjectStore>, service: Service) -> Self {
         let listing = Listing::Ordered;
         // The implementation decides itself how often it repeats a request.
@@ -72,14 +72,14 @@ impl Connection {
 }
 
 impl ConnectRequest<'_> {
-    /// A connection to a service that lists in order, and not page by page.
+    /// Returns a connection to a service that lists in order, and not page by page.
     pub(in crate::store) fn plain(&self, store: Arc<dyn ObjectStore>) -> Connection {
         let (service, max_retries) = (self.location.service.clone(), self.retry.max_retries);
         let listing = Listing::Ordered;
         Connection { store, is_given: false, secrets: Vec::new(), max_retries, listing, pages: None, service, endpoint: None }
     }
 
-    /// A connection to a service that can also list page by page.
+    /// Returns a connection to a service that can also list page by page.
     pub(in crate::store) fn paged<S: ObjectStore + PaginatedListStore>(&self, store: Arc<S>) -> Connection {
         let pages: Arc<dyn PaginatedListStore> = store.clone();
         Connection { pages: Some(pages), ..self.plain(store) }
@@ -89,7 +89,7 @@ impl ConnectRequest<'_> {
         settings(self.environment, &self.location.embedded, &self.with.options, self.with.credentials.is_some())
     }
 
-    /// All values of options, URL and environment that may be secrets.
+    /// Returns all values of options, URL and environment that may be secrets.
     pub(in crate::store) fn secrets(&self) -> Vec<String> {
         const SECRET: [&str; 8] = ["secret", "token", "key", "sas", "password", "query", "credential", "master"];
         let named = self.with.options.iter().map(|(name, value)| (name.as_str(), value));
@@ -150,12 +150,12 @@ pub(in crate::store) fn check_encrypted<K: options::Key>(found: &Settings<K>, en
     }
 }
 
-/// Whether a switch is on, by the same rule as in object_store.
+/// Returns whether a switch is on, by the same rule as in object_store.
 pub(in crate::store) fn is_on(value: &str) -> bool {
     ["true", "1", "yes", "y", "on"].contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
-/// The address without secrets, unless it belongs to one of these domains.
+/// Returns the address without secrets, unless it belongs to one of these domains.
 pub(in crate::store) fn elsewhere(address: &str, domains: &[&str]) -> Option<String> {
     let url = Url::parse(address).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();

@@ -128,8 +128,8 @@ impl<C: Send + Sync> CredentialProvider for Refreshing<C> {
     }
 }
 
-/// The error for missing credentials. It lists the names of the received options and none of their
-/// values.
+/// Returns the error for missing credentials. It lists the names of the received options and none
+/// of their values.
 pub(in crate::store) fn lacks(service: &str, wanted: &str, credentials: &Credentials) -> Error {
     let mut names: Vec<&str> = credentials.options.keys().map(String::as_str).collect();
     names.sort_unstable();

@@ -28,9 +28,9 @@ pub struct StoreIdentity {
 struct Same<T: ?Sized>(Weak<T>);
 
 impl Store {
-    /// The identity of the store. Opened stores have the same identity if they reach the same
-    /// location with the same options. Stores around a passed implementation have the same identity
-    /// if they share its [`Arc`].
+    /// Returns the identity of the store. Opened stores have the same identity if they reach the
+    /// same location with the same options. Stores around a passed implementation have the same
+    /// identity if they share its [`Arc`].
     pub fn identity(&self) -> StoreIdentity {
         let options = &self.0.options;
         let mut given: Vec<(String, String)> =

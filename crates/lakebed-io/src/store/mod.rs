@@ -111,8 +111,8 @@ impl Store {
         })))
     }
 
-    /// A store around any implementation, with the root at `root` and the URL `url`. It is for
-    /// tests and for stores that have no URL.
+    /// Returns a store around any implementation, with the root at `root` and the URL `url`. It is
+    /// for tests and for stores that have no URL.
     pub fn from_object_store(object_store: Arc<dyn ObjectStore>, root: Path, url: Url) -> Self {
         Self::from_object_store_with(object_store, root, url, StoreOptions::default())
     }
@@ -141,67 +141,68 @@ impl Store {
         }))
     }
 
-    /// The URL of the root, without secrets and without a slash at the end.
+    /// Returns the URL of the root, without secrets and without a slash at the end.
     pub fn url(&self) -> &str {
         self.0.address.url.as_str()
     }
 
-    /// The path of the root in the store.
+    /// Returns the path of the root in the store.
     pub fn root(&self) -> &Path {
         &self.0.address.root
     }
 
-    /// The implementation. Its paths begin at the bucket or file system, not at the root.
+    /// Returns the implementation. Its paths begin at the bucket or file system, not at the root.
     pub fn object_store(&self) -> &Arc<dyn ObjectStore> {
         &self.0.connection.store
     }
 
-    /// The options that the store was opened with.
+    /// Returns the options that the store was opened with.
     pub fn options(&self) -> &StoreOptions {
         &self.0.options
     }
 
-    /// The path of an object below the root. The name is neither encoded nor decoded.
+    /// Returns the path of an object below the root. The name is neither encoded nor decoded.
     pub fn path_of(&self, relative: &str) -> Result<Path> {
         self.0.address.path_of(relative)
     }
 
-    /// The path of a file in the table's log.
+    /// Returns the path of a file in the table's log.
     pub fn log_path(&self, name: &str) -> Result<Path> {
         self.path_of(&format!("{LOG_DIR}/{name}"))
     }
 
-    /// The name of an object in messages.
+    /// Returns the name of an object in messages.
     pub fn describe(&self, path: &Path) -> String {
         self.0.address.describe(path)
     }
 
-    /// The path of the local file, if the store is the local disk.
+    /// Returns the path of the local file, if the store is the local disk.
     pub fn local_path(&self, path: &Path) -> Option<PathBuf> {
         self.is_local().then(|| file_path(path))
     }
 
-    /// The folder in which local files must lie.
+    /// Returns the folder in which local files must lie.
     pub(crate) fn within(&self) -> Within {
         self.0.file_rules.within.clone()
     }
 
-    /// Whether the store is the local disk.
+    /// Returns whether the store is the local disk.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.0.connection.listing, Listing::Local)
     }
 
-    /// Whether the store is a web server, which may be unable to list folders or to send ranges.
+    /// Returns whether the store is a web server, which may be unable to list folders or to send
+    /// ranges.
     pub fn is_web(&self) -> bool {
         matches!(self.0.connection.listing, Listing::Web(_))
     }
 
-    /// The name and address of a store of which only the protocol is known.
+    /// Returns the name and address of a store of which only the protocol is known.
     pub(crate) fn unproven(&self) -> Option<&str> {
         self.0.unproven.as_deref()
     }
 
-    /// The way in which objects are written.
+    /// Returns the way in which objects are written.
     fn writing(&self) -> Writing {
         self.0.connection.service.writing()
     }

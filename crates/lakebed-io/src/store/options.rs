@@ -32,14 +32,14 @@ pub(crate) trait Key: FromStr + AsRef<str> + Eq + Hash + Copy + 'static {
     const ENV_PREFIX: &'static str;
     /// An environment variable with another prefix, and the key that it sets.
     const ENV_ALIAS: Option<(&'static str, &'static str)> = None;
-    /// Whether the key belongs to an identity.
+    /// Returns whether the key belongs to an identity.
     fn names_identity(self) -> bool;
-    /// The keys of the environment that would override this key although the caller set it.
+    /// Returns the keys of the environment that would override this key although the caller set it.
     fn shadowed_by(self) -> &'static [Self];
 }
 
-/// The options of a service, merged from `environment`, from the URL (`embedded`) and from the
-/// caller's `options`.
+/// Returns the options of a service, merged from `environment`, from the URL (`embedded`) and from
+/// the caller's `options`.
 ///
 /// `own_identity` says that credentials come from elsewhere, so that those of the environment are
 /// ignored.
@@ -89,7 +89,7 @@ fn key_of_variable<K: Key>(name: &str) -> Option<K> {
     (!K::ENV_PREFIX.is_empty() && name.starts_with(K::ENV_PREFIX)).then(|| K::from_str(&name.to_ascii_lowercase()).ok())?
 }
 
-/// The environment variables that are valid text, sorted.
+/// Returns the environment variables that are valid text, sorted.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let mut variables: Vec<_> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();

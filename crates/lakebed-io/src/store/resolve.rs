@@ -12,8 +12,8 @@ use super::url::location::{Service, StoreLocation};
 use crate::store::local::file_path::file_path;
 
 impl Store {
-    /// The object of a path in the log, and its store. This is the same store or, if absolute paths
-    /// are allowed, another one.
+    /// Returns the object of a path in the log, and its store. This is the same store or, if
+    /// absolute paths are allowed, another one.
     pub fn resolve(&self, path: &FilePath) -> Result<(Store, Path)> {
         let absolute = match path {
             FilePath::Relative(relative) => return Ok((self.clone(), self.path_of(relative)?)),
@@ -41,8 +41,8 @@ impl Store {
         Ok((other, file))
     }
 
-    /// The name below the root of a path in the log. `None` if the path leads elsewhere, or if its
-    /// spelling does not show where it leads.
+    /// Returns the name below the root of a path in the log. It returns `None` if the path leads
+    /// elsewhere, or if its spelling does not show where it leads.
     pub fn name_below_root(&self, path: &FilePath) -> Option<String> {
         let absolute = match path {
             FilePath::Relative(relative) => return Some(relative.clone()),
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// The rest of an object's path behind the root.
+    /// Returns the rest of an object's path behind the root.
     pub fn below_root<'a>(&self, path: &'a Path) -> Option<&'a str> {
         match self.root().as_ref() {
             "" => Some(path.as_ref()),
@@ -86,7 +86,7 @@ impl Store {
         StoreLocation::of_parts(absolute.scheme.as_deref().unwrap_or("file"), &absolute.authority, &absolute.path)
     }
 
-    /// Whether an object of this service lies below the root. Links of the file system are
+    /// Returns whether an object of this service lies below the root. Links of the file system are
     /// followed.
     fn holds(&self, path: &Path) -> bool {
         if path.prefix_matches(self.root()) {

@@ -55,8 +55,8 @@ fn repair_field(key: String, value: Value) -> (String, Value) {
     (key, value)
 }
 
-/// The integer of a value: an integer, a string of one, or a number whose fraction is zero (`1.0`,
-/// `1e3`).
+/// Returns the integer of a value: an integer, a string of one, or a number whose fraction is zero
+/// (`1.0`, `1e3`).
 pub(crate) fn long(value: &Value) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {

@@ -13,7 +13,7 @@ fn told() -> Provenance {
     Provenance { read_version: Some(3), txn_id: "t-1".to_owned(), is_blind_append: true, ..Provenance::default() }
 }
 
-/// The lines of the commit, without its `commitInfo`.
+/// Returns the lines of the commit, without its `commitInfo`.
 #[track_caller]
 fn render(draft: &Draft, base: &Base) -> Vec<Value> {
     let mut actions = render_all(draft, base);

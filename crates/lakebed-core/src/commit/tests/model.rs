@@ -85,7 +85,7 @@ impl World {
         })
     }
 
-    /// The files of a version. PROTOCOL "Action Reconciliation".
+    /// Returns the files of a version. PROTOCOL "Action Reconciliation".
     fn files(&self, version: u64) -> Vec<Add> {
         let mut files: BTreeMap<(String, Option<String>), Add> = BTreeMap::new();
         for action in (0..=version).flat_map(|version| self.actions(version)) {
@@ -105,13 +105,13 @@ impl World {
         files.into_values().collect()
     }
 
-    /// The rows of a file that are left, with their positions.
+    /// Returns the rows of a file that are left, with their positions.
     fn rows_of(&self, file: &Add) -> Vec<(u64, Row)> {
         let deleted = vector_of(file);
         (0..).zip(self.contents[&file.path].iter().copied()).filter(|(position, _)| !deleted.contains(*position)).collect()
     }
 
-    /// All rows of the latest version, in order.
+    /// Returns all rows of the latest version, in order.
     pub(super) fn rows(&self) -> Vec<Row> {
         let files = self.files(self.latest());
         let mut rows: Vec<Row> = files.iter().flat_map(|file| self.rows_of(file)).map(|(_, row)| row).collect();
@@ -119,7 +119,7 @@ impl World {
         rows
     }
 
-    /// A new data file.
+    /// Returns a new data file.
     fn write(&mut self, rows: Vec<Row>, data_change: bool) -> Add {
         let path = format!("f{}", self.contents.len());
         let keys = rows.iter().map(|(key, _)| *key);
@@ -279,7 +279,7 @@ fn vector_of(file: &Add) -> DeletionVector {
     file.deletion_vector.as_ref().map_or_else(DeletionVector::new, |vector| DeletionVector::from_inline(vector).unwrap())
 }
 
-/// The rows of a file with these keys, and where they are.
+/// Returns the rows of a file with these keys, and where they are.
 fn matching(world: &World, file: &Add, keys: &RangeInclusive<i64>) -> Vec<(u64, Row)> {
     world.rows_of(file).into_iter().filter(|(_, (key, _))| keys.contains(key)).collect()
 }

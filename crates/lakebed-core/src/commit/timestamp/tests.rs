@@ -155,7 +155,7 @@ struct Table {
 }
 
 impl Table {
-    /// The in-commit timestamp of a version, or its adjusted file time.
+    /// Returns the in-commit timestamp of a version, or its adjusted file time.
     fn times(&self) -> Vec<i64> {
         let enabled = self.ict.map_or(u64::MAX, |ict| ict.version);
         let (mut old, new): (Vec<VersionTime>, Vec<VersionTime>) =

@@ -36,9 +36,9 @@ struct Trial {
     powers: Vec<f64>,
 }
 
-/// The column that most is to be cut, if cuts of small parts of a slice are given one by one to the
-/// column where they save most. None if no column can be cut. Where columns have equal rights, the
-/// cell's `turn` decides.
+/// Returns the column that most is to be cut, if cuts of small parts of a slice are given one by
+/// one to the column where they save most. It returns `None` if no column can be cut. Where columns
+/// have equal rights, the cell's `turn` decides.
 pub(super) fn choose(cell: CellSample, turn: usize) -> Option<Choice> {
     let mut widths = widths(cell, cell.rows);
     let columns = (0..widths.len()).map(|place| (place + turn) % widths.len());

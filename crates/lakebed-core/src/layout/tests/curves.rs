@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// All rows of a grid whose ranks differ in their first bits only.
+/// Returns all rows of a grid whose ranks differ in their first bits only.
 fn grid(columns: usize, bits: usize) -> Vec<Vec<u16>> {
     let rows = 1_usize << (columns * bits);
     (0..columns)

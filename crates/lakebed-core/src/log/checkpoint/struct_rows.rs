@@ -29,14 +29,15 @@ pub(super) type TextMap = HashMap<String, Option<String>>;
 pub(super) struct FieldValues<T>(std::vec::IntoIter<Option<T>>);
 
 impl<T> FieldValues<T> {
-    /// The value of the next row.
+    /// Returns the value of the next row.
     pub(super) fn take(&mut self) -> Option<T> {
         self.0.next().flatten()
     }
 }
 
 impl<'a> StructRows<'a> {
-    /// The rows of this kind of action. `None` if there is no such column or no row fills it.
+    /// Returns the rows of this kind of action. It returns `None` if there is no such column or no
+    /// row fills it.
     pub(super) fn of(batch: &RecordBatch, kind: &'static str, file: &'a str) -> Result<Option<Self>> {
         let Some(column) = batch.column_by_name(kind).filter(|column| column.data_type() != &DataType::Null) else {
             return Ok(None);
@@ -57,7 +58,7 @@ impl<'a> StructRows<'a> {
         self.structs.len()
     }
 
-    /// A nested struct with the same number of rows.
+    /// Returns a nested struct with the same number of rows.
     pub(super) fn structs(&self, field: &'static str) -> Result<Option<Self>> {
         let Some(column) = self.column(field) else { return Ok(None) };
         let structs = column.as_struct_opt().ok_or_else(|| not_a_struct(self.file, field, column.data_type()))?;
@@ -182,8 +183,8 @@ fn not_a_struct(file: &str, kind: &str, found: &DataType) -> Error {
     Error::corrupt(file, format!("column {kind} is not a struct but {found}"))
 }
 
-/// The rows that fill the struct. Some writers leave the struct valid and set its fields to null,
-/// and its lists and maps to empty. Such a row does not fill the struct either.
+/// Returns the rows that fill the struct. Some writers leave the struct valid and set its fields to
+/// null, and its lists and maps to empty. Such a row does not fill the struct either.
 fn filled(structs: &StructArray) -> BooleanBuffer {
     let mut any = BooleanBuffer::new_unset(structs.len());
     for column in structs.columns().iter().filter(|column| !column.data_type().is_nested()) {
@@ -198,7 +199,7 @@ fn filled(structs: &StructArray) -> BooleanBuffer {
     }
 }
 
-/// The column with nulls in the rows where `visible` is false.
+/// Returns the column with nulls in the rows where `visible` is false.
 fn hide(column: &ArrayRef, visible: &BooleanBuffer) -> Result<ArrayRef> {
     let rows: UInt64Array = visible.iter().zip(0_u64..).map(|(visible, row)| visible.then_some(row)).collect();
     Ok(arrow_select::take::take(column, &rows, None)?)

@@ -41,17 +41,17 @@ impl CheckpointRows {
         Ok(Self { files: FileRows::new(table, clustering)? })
     }
 
-    /// The columns of a file that holds all actions.
+    /// Returns the columns of a file that holds all actions.
     pub fn classic_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(self.classic_fields()))
     }
 
-    /// The columns of a sidecar.
+    /// Returns the columns of a sidecar.
     pub fn sidecar_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(vec![self.files.add_field().clone(), self.files.remove_field().clone()]))
     }
 
-    /// The columns of a file that holds no file actions but names the sidecars.
+    /// Returns the columns of a file that holds no file actions but names the sidecars.
     pub fn top_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(self.classic_fields().into_iter().chain(columns::v2_only()).collect::<Vec<_>>()))
     }
@@ -62,24 +62,24 @@ impl CheckpointRows {
         std::iter::once(columns::transaction()).chain(files).chain(others).collect()
     }
 
-    /// The rows of the table's files.
+    /// Returns the rows of the table's files.
     pub fn adds(&self, files: &FileBatch) -> Result<ActionRows> {
         Ok(ActionRows { column: self.files.add_field().name().clone(), array: self.files.adds(files)? })
     }
 
-    /// The rows of tombstones, as [`Tombstones`] and [`old_tombstones`] return them.
+    /// Returns the rows of tombstones, as [`Tombstones`] and [`old_tombstones`] return them.
     pub fn removes(&self, tombstones: &RecordBatch) -> Result<ActionRows> {
         Ok(ActionRows { column: self.files.remove_field().name().clone(), array: self.files.removes(tombstones)? })
     }
 
-    /// The rows of all other actions, by kind.
+    /// Returns the rows of all other actions, by kind.
     pub fn others(&self, actions: &[Action]) -> Result<Vec<ActionRows>> {
         other_rows::other_rows(actions)
     }
 }
 
-/// The state of a table in a checkpoint except its files: without removed domains and expired
-/// transactions.
+/// Returns the state of a table in a checkpoint except its files: without removed domains and
+/// expired transactions.
 ///
 /// Transactions expire only in a table with a retention period for them. As in Delta Spark,
 /// transactions of unknown age expire at once.

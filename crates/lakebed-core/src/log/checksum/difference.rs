@@ -6,7 +6,7 @@ use super::VersionChecksum;
 use crate::action::{DomainMetadata, Metadata, Protocol};
 use crate::log::replay::Layers;
 
-/// The name of a difference between two protocols, if there is one.
+/// Returns the name of a difference between two protocols, if there is one.
 pub fn protocol_difference(one: &Protocol, other: &Protocol) -> Option<&'static str> {
     let versions = |protocol: &Protocol| (protocol.min_reader_version, protocol.min_writer_version);
     // An empty list means the same as no list, and the order has no meaning.
@@ -17,7 +17,7 @@ pub fn protocol_difference(one: &Protocol, other: &Protocol) -> Option<&'static 
     (!same).then_some("protocol")
 }
 
-/// The name of a difference between two metadata actions, if there is one.
+/// Returns the name of a difference between two metadata actions, if there is one.
 pub fn metadata_difference(one: &Metadata, other: &Metadata) -> Option<&'static str> {
     let set = |metadata: &Metadata| {
         let values = metadata.configuration.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
@@ -41,8 +41,8 @@ fn same_schema(one: &str, other: &str) -> bool {
 }
 
 impl VersionChecksum {
-    /// The name of a fact in which the commits above a checkpoint contradict this checksum, besides
-    /// protocol and metadata. Without a checkpoint the commits are the `whole` log.
+    /// Returns the name of a fact in which the commits above a checkpoint contradict this checksum,
+    /// besides protocol and metadata. Without a checkpoint the commits are the `whole` log.
     pub fn contradicted_by(&self, layers: &Layers, whole: bool) -> Option<&'static str> {
         let timestamp = layers.newest(|layer| layer.commit_info.as_ref()).and_then(|info| info.in_commit_timestamp());
         if self.in_commit_timestamp.zip(timestamp).is_some_and(|(told, found)| told != found) {

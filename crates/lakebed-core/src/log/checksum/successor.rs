@@ -99,7 +99,7 @@ impl Successor {
         self.is_known &= is_new && self.changes == FileChanges::Exact;
     }
 
-    /// The checksum of the new version, if it can be computed.
+    /// Returns the checksum of the new version, if it can be computed.
     pub fn finish(self) -> Option<VersionChecksum> {
         if !self.is_known {
             return None;
@@ -135,15 +135,15 @@ impl State {
     }
 }
 
-/// Whether transactions may expire between the commit and its reader. Delta Spark does not list the
-/// transactions of such a table.
+/// Returns whether transactions may expire between the commit and its reader. Delta Spark does not
+/// list the transactions of such a table.
 pub(super) fn forgets_transactions(metadata: &Metadata) -> bool {
     TableProperties::parse(&metadata.configuration).map_or(true, |properties| properties.set_transaction_retention_ms.is_some())
 }
 
 impl VersionChecksum {
-    /// The checksum of a version, computed from its whole state. `info` belongs to the version's
-    /// commit. Returns `None` if no table can have this state.
+    /// Returns the checksum of a version, computed from its whole state. `info` belongs to the
+    /// version's commit. Returns `None` if no table can have this state.
     ///
     /// For transactions and domains, `None` means unknown.
     pub fn of_state(

@@ -30,7 +30,7 @@ pub(super) struct VectorTally {
 }
 
 impl Default for Tally {
-    /// The sums over no files.
+    /// Returns the sums over no files.
     fn default() -> Self {
         let vectors = VectorTally { count: 0, deleted: 0, by_deleted: Some(DeletedRecordCounts::default()) };
         Self { num_files: 0, size_bytes: 0, sizes: Some(FileSizeHistogram::default()), vectors: Some(vectors) }
@@ -96,7 +96,7 @@ impl Tally {
         }
     }
 
-    /// Whether a table can have these sums.
+    /// Returns whether a table can have these sums.
     pub(super) fn is_possible(&self) -> bool {
         let vectors = self.vectors.as_ref();
         self.num_files >= 0

@@ -67,7 +67,8 @@ fn without_ground_to_stand_on_nothing_goes() {
     assert_eq!(plan(&without_its_commit, &rules(6)), None);
 }
 
-/// A listing of commits with gaps, and of checkpoints of all kinds, some of them incomplete.
+/// Returns a listing of commits with gaps, and of checkpoints of all kinds, some of them
+/// incomplete.
 fn any_listing() -> impl Strategy<Value = Vec<ListedLogFile>> {
     let commits = prop::collection::vec(prop::bool::weighted(0.93), 1..24);
     let checkpoints = prop::collection::vec((0_u64..24, 0..5), 0..6);
@@ -87,7 +88,7 @@ fn any_listing() -> impl Strategy<Value = Vec<ListedLogFile>> {
     })
 }
 
-/// Whether the error for a version says that the version was deleted.
+/// Returns whether the error for a version says that the version was deleted.
 fn is_gone(listed: &[ListedLogFile], version: u64) -> bool {
     let planned = segment_plan(listed, Some(version), &HashSet::new());
     planned.is_err_and(|error| *error.kind() == ErrorKind::VersionNotFound)

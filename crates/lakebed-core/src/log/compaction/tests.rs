@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::log::replay::{Layer, Layers};
 
-/// One action on few files, applications and domains.
+/// Returns one action on few files, applications and domains.
 fn any_action() -> impl Strategy<Value = String> {
     let path = 0..6_u8;
     let vector = prop::option::of(0..2_u8);

@@ -16,7 +16,8 @@ use serde_json::{Map, Value};
 /// The key of the checksum itself.
 pub(super) const CHECKSUM_KEY: &str = "checksum";
 
-/// The checksum in the specification's order, and the one in Delta Spark's order if it differs.
+/// Returns the checksum in the specification's order, and the one in Delta Spark's order if it
+/// differs.
 pub(super) fn checksums(fields: &Map<String, Value>) -> Vec<String> {
     let mut leaves = Vec::new();
     for (key, value) in fields.iter().filter(|(key, _)| *key != CHECKSUM_KEY) {
@@ -50,7 +51,7 @@ fn collect_leaves(path: String, value: &Value, leaves: &mut Vec<(String, String)
     }
 }
 
-/// The string in quotes with every byte escaped except unreserved ones.
+/// Returns the string in quotes with every byte escaped except unreserved ones.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

@@ -45,7 +45,7 @@ impl AddedFiles {
         Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::InLog(ranges.into()) }
     }
 
-    /// The files that are not hidden. `None` if all are hidden.
+    /// Returns the files that are not hidden. It returns `None` if all are hidden.
     pub(super) fn shown(&self, is_hidden: impl Fn(&FileKey) -> bool) -> Result<Option<Self>> {
         let shown: BooleanArray = self.keys.iter().map(|key| Some(!is_hidden(key))).collect();
         if shown.true_count() == self.keys.len() {
@@ -62,12 +62,12 @@ impl AddedFiles {
         Ok(Some(Self { keys, actions }))
     }
 
-    /// The keys of the files.
+    /// Returns the keys of the files.
     pub fn keys(&self) -> impl Iterator<Item = FileKey> + '_ {
         self.keys.iter().copied()
     }
 
-    /// The ranges that must be read to get the actions. Empty if the actions are kept.
+    /// Returns the ranges that must be read to get the actions. Empty if the actions are kept.
     pub fn ranges(&self) -> &[CommitRange] {
         match &self.actions {
             Actions::Kept(_) => &[],

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::log::files::{FileBatch, FileKey};
 
 impl AddedFiles {
-    /// The files. `texts` has the bytes of each range.
+    /// Returns the files. `texts` has the bytes of each range.
     pub fn into_files<'a>(self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<FileBatch>> {
         let ranges = match self.actions {
             Actions::Kept(files) => return Ok(vec![files]),

@@ -141,7 +141,7 @@ fn any_commits() -> impl Strategy<Value = Vec<Vec<Said>>> {
     prop::collection::vec(prop::collection::vec(any_said(), 0..6), 0..=COMMITS.len())
 }
 
-/// The files that are left, in the order in which they were last added.
+/// Returns the files that are left, in the order in which they were last added.
 fn replayed(commits: &[Vec<Said>]) -> Vec<String> {
     let mut there: Vec<(&str, Option<&str>)> = Vec::new();
     for (added, path, dv) in commits.iter().flatten().copied() {

@@ -29,7 +29,7 @@ pub struct CheckpointFiles {
 }
 
 impl CheckpointFiles {
-    /// The name of the first file. In `unusable`, it excludes the whole checkpoint.
+    /// Returns the name of the first file. In `unusable`, it excludes the whole checkpoint.
     pub fn name(&self) -> String {
         self.files.first().map_or_else(String::new, |file| file.path.name.clone())
     }
@@ -82,15 +82,15 @@ impl<'a> SortedListing<'a> {
         log
     }
 
-    /// The latest version that the listing shows. Broken checkpoints count, because the loss of a
-    /// commit must be noticed.
+    /// Returns the latest version that the listing shows. Broken checkpoints count, because the
+    /// loss of a commit must be noticed.
     pub(super) fn latest(&self) -> Option<u64> {
         let commit = self.commits.keys().next_back().copied();
         let checkpoint = self.checkpoints.last().map(|checkpoint| checkpoint.version);
         commit.max(checkpoint).max(self.broken_checkpoints.last().map(|path| path.version))
     }
 
-    /// The first run of versions in `from..=to` that have no commit.
+    /// Returns the first run of versions in `from..=to` that have no commit.
     pub(super) fn first_gap(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         if from > to {
             return None;
@@ -105,8 +105,8 @@ impl<'a> SortedListing<'a> {
         (expected <= to).then_some((expected, to))
     }
 
-    /// The commits of `from..=to`, newest first. Compactions are used to get as few files as
-    /// possible.
+    /// Returns the commits of `from..=to`, newest first. Compactions are used to get as few files
+    /// as possible.
     pub(super) fn cover(&self, from: u64, to: u64) -> Vec<LogPath> {
         let mut files = Vec::new();
         let mut next = from;
@@ -149,7 +149,7 @@ impl<'a> CheckpointRank<'a> {
     }
 }
 
-/// The files of one checkpoint, if none is missing, empty or unusable.
+/// Returns the files of one checkpoint, if none is missing, empty or unusable.
 fn complete(files: &[&ListedLogFile], unusable: &HashSet<String>) -> Option<CheckpointFiles> {
     if files.iter().any(|file| file.size == 0 || unusable.contains(&file.path.name)) {
         return None;

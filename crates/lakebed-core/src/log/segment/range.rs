@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use super::listing::{ListedLogFile, SortedListing};
 
-/// The longest run of versions up to the latest one that can all be rebuilt. `None` if the latest
-/// one cannot be rebuilt.
+/// Returns the longest run of versions up to the latest one that can all be rebuilt. It returns
+/// `None` if the latest one cannot be rebuilt.
 ///
 /// A version can be rebuilt from a complete checkpoint and the commits after it, or from all
 /// commits since version 0. So commits older than the earliest checkpoint count only if they reach
@@ -15,7 +15,7 @@ pub fn reconstructible_range(listed: &[ListedLogFile]) -> Option<RangeInclusive<
     rebuildable(&SortedListing::sort(listed, &HashSet::new()))
 }
 
-/// All versions that can be rebuilt without the checkpoints named in `unusable`.
+/// Returns all versions that can be rebuilt without the checkpoints named in `unusable`.
 pub fn readable_versions(listed: &[ListedLogFile], unusable: &HashSet<String>) -> BTreeSet<u64> {
     let log = SortedListing::sort(listed, unusable);
     let mut readable: BTreeSet<u64> = log.checkpoints.iter().map(|checkpoint| checkpoint.version).collect();

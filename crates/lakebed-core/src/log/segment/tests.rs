@@ -281,7 +281,7 @@ prop_compose! {
     }
 }
 
-/// Whether a version can be rebuilt, by the definition, version by version.
+/// Returns whether a version can be rebuilt, by the definition, version by version.
 fn rebuildable(listed: &[ListedLogFile], version: u64) -> bool {
     let has = |name: String| listed.iter().any(|file| file.path.name == name);
     let is_base = |version: u64| {

@@ -1,8 +1,8 @@
 use super::*;
 use crate::schema::parse;
 
-/// A schema of columns such as `id long`, `id long not null`, `s {x long, y string}`,
-/// `l [integer]`, `m <string, long>`; a column `b=a long` has the physical name `a`.
+/// Returns a schema of columns such as `id long`, `id long not null`, `s {x long, y string}`, `l
+/// [integer]`, `m <string, long>`; a column `b=a long` has the physical name `a`.
 fn schema(text: &str) -> StructType {
     parse(&struct_json(text)).unwrap()
 }

@@ -5,7 +5,7 @@ use crate::ErrorKind;
 use crate::kit::schema::{field, schema, struct_of};
 use crate::schema::arbitrary::{any_field_metadata, any_struct};
 
-/// The type that a column `c` of this JSON type has.
+/// Returns the type that a column `c` of this JSON type has.
 #[track_caller]
 fn type_of(json: &str) -> DataType {
     schema(&[field("c", json)]).fields.remove(0).data_type
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// A long below so many structs, that of the table among them.
+/// Returns a long below so many structs, that of the table among them.
 fn nested(structs: usize) -> String {
     (0..structs).fold("long".to_owned(), |inside, _| struct_of(&[field("s", &inside)]))
 }

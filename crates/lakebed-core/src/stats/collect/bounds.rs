@@ -87,13 +87,13 @@ impl Bounds {
         }
     }
 
-    /// The least value, cut off if it is a long text.
+    /// Returns the least value, cut off if it is a long text.
     pub(super) fn low(&self) -> Option<Scalar> {
         let [low, _] = self.ends();
         low
     }
 
-    /// The greatest value, or one above it if it is a long text.
+    /// Returns the greatest value, or one above it if it is a long text.
     pub(super) fn high(&self) -> Option<Scalar> {
         match self.ends() {
             // Both are the same to Spark, but where they are not, this one is above.

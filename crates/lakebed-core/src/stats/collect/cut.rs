@@ -3,9 +3,9 @@
 /// A short character that is above all other characters of ASCII.
 const LAST_OF_ASCII: char = '\u{7f}';
 
-/// The number of bytes at the beginning of a text that decide the results of [`cut_low`] and
-/// [`cut_high`]. Neither reads more than twice the prefix and a few letters more, and a UTF-16 unit is at most
-/// three bytes of UTF-8.
+/// Returns the number of bytes at the beginning of a text that decide the results of [`cut_low`]
+/// and [`cut_high`]. Neither reads more than twice the prefix and a few letters more, and a UTF-16
+/// unit is at most three bytes of UTF-8.
 pub(super) fn bytes_that_count(prefix: u32) -> usize {
     usize::try_from(prefix).unwrap_or(usize::MAX).saturating_mul(6).saturating_add(24)
 }
@@ -16,8 +16,8 @@ pub(super) fn cut_low(text: &str, prefix: u32) -> &str {
     end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// The upper bound of a text: of a long one its beginning, with a letter behind it that is above
-/// the one cut off; none if there is no such letter near.
+/// Returns the upper bound of a text: of a long one its beginning, with a letter behind it that is
+/// above the one cut off; none if there is no such letter near.
 ///
 /// Lengths are counted in UTF-16 units and no pair of surrogates is cut. Where the letter to cut
 /// off is the last of Unicode, the beginning is extended until another one comes, up to twice the

@@ -25,8 +25,8 @@ pub(super) struct Dictionary {
 const MOST_VALUES_PER_ROW: usize = 8;
 
 impl Dictionary {
-    /// The values that rows have which are not null. All are valid; those that were given of the
-    /// last dictionary may be missing.
+    /// Returns the values that rows have which are not null. All are valid; those that were given
+    /// of the last dictionary may be missing.
     pub(super) fn give_new(
         last: &mut Option<Self>,
         array: &DictionaryArray<Int32Type>,
@@ -65,8 +65,8 @@ impl Dictionary {
     }
 }
 
-/// Whether both are the same memory. Readers of Parquet make a new array for each batch, around the
-/// same buffers.
+/// Returns whether both are the same memory. Readers of Parquet make a new array for each batch,
+/// around the same buffers.
 fn is_same(values: &ArrayRef, other: &ArrayRef) -> bool {
     Arc::ptr_eq(values, other) || values.to_data().ptr_eq(&other.to_data())
 }
@@ -99,7 +99,7 @@ fn place_of(key: i32) -> usize {
     key.cast_unsigned() as usize
 }
 
-/// The values of the rows that are not null.
+/// Returns the values of the rows that are not null.
 fn take_rows(array: &DictionaryArray<Int32Type>, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
     let Some(nulls) = nulls else { return Ok(take(array.values(), array.keys(), None)?) };
     let keys = filter(&Int32Array::new(array.keys().values().clone(), None), &BooleanArray::new(nulls.inner().clone(), None))?;

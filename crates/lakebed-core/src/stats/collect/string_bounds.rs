@@ -211,9 +211,9 @@ const HELD: [u64; BYTES + 2] = {
     held
 };
 
-/// The bytes of a text behind those that are skipped, and how many there are, up to one more than a
-/// key holds. Keys are in the order of their texts, and only long texts of different bytes have the
-/// same.
+/// Returns the bytes of a text behind those that are skipped, and how many there are, up to one
+/// more than a key holds. Keys are in the order of their texts, and only long texts of different
+/// bytes have the same.
 #[inline(always)]
 fn key(data: &[u8], ends: &[i32], skipped: usize) -> u64 {
     let [start, end] = ends else { return 0 };
@@ -259,12 +259,12 @@ fn head(text: &[u8], bytes: usize) -> &[u8] {
     text.get(..bytes).unwrap_or(text)
 }
 
-/// Whether the key does not hold all of its text.
+/// Returns whether the key does not hold all of its text.
 fn is_long(key: u64) -> bool {
     key & 0xff > BYTES as u64
 }
 
-/// The text without the piece of a letter at its end.
+/// Returns the text without the piece of a letter at its end.
 fn whole_letters(text: &[u8]) -> &str {
     let end = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
     text.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()

@@ -17,7 +17,7 @@ use crate::schema::arrow::schema_from_arrow;
 use crate::schema::mapping::MappingMode;
 use crate::schema::{PrimitiveType, StructField, StructType};
 
-/// The plan of a table with the columns of a batch and this one property.
+/// Returns the plan of a table with the columns of a batch and this one property.
 fn plan(batch: &RecordBatch, property: (&str, &str)) -> Arc<StatsPlan> {
     let properties = properties(&[(&format!("delta.{}", property.0), property.1)]);
     let schema = schema_from_arrow(batch.schema_ref()).unwrap();

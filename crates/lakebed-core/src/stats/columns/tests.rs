@@ -26,7 +26,7 @@ fn plan(schema: &StructType, property: (&str, &str), partition_columns: &[&str],
     StatsPlan::new(schema, MappingMode::None, &strings(partition_columns), &properties, &clustering)
 }
 
-/// The leaves with statistics, those without bounds in brackets.
+/// Returns the leaves with statistics, those without bounds in brackets.
 fn leaves(columns: &[IndexedColumn]) -> Vec<String> {
     let mut found = Vec::new();
     for column in columns {

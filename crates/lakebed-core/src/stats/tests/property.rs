@@ -38,7 +38,7 @@ impl Json {
         }
     }
 
-    /// The value at a path, of equal names the last.
+    /// Returns the value at a path, of equal names the last.
     fn at(&self, path: &[&str]) -> Option<&Self> {
         match (path, self) {
             ([], value) => Some(value),

@@ -113,7 +113,7 @@ fn print_many_values_beyond_cache_is_exact() {
     assert_eq!(parsed.as_primitive::<Int32Type>().values(), &apart[..]);
 }
 
-/// A column with repetitions, of a type that has text.
+/// Returns a column with repetitions, of a type that has text.
 fn any_column() -> impl Strategy<Value = (ArrayRef, PrimitiveType)> {
     use PrimitiveType as P;
     let decimal = (1..=38_u8).prop_flat_map(|precision| {
@@ -158,7 +158,7 @@ fn any_rows<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl
         .prop_map(|(values, rows)| rows.iter().map(|row| row.get(&values).clone()).collect())
 }
 
-/// The value of a row as it is, but for null and the empty text, which are one.
+/// Returns the value of a row as it is, but for null and the empty text, which are one.
 fn value(array: &ArrayRef, row: usize) -> Option<String> {
     let text = |array: &ArrayRef| arrow_cast::display::array_value_to_string(array, row).unwrap();
     let bits = match array.data_type() {

@@ -10,7 +10,7 @@ use crate::store::tests::kit::{Fault, ObservedStore};
 
 const COMMIT: &str = "00000000000000000007.json";
 
-/// A commit as lakebed writes it.
+/// Returns a commit as lakebed writes it.
 fn commit(txn_id: &str) -> Bytes {
     format!("{{\"commitInfo\":{{\"operation\":\"WRITE\",\"txnId\":\"{txn_id}\"}}}}\n{{\"add\":{{\"path\":\"{txn_id}\"}}}}\n")
         .into()

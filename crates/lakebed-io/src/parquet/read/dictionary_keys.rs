@@ -92,7 +92,7 @@ impl KeyColumns {
         self.columns.iter().copied().flatten()
     }
 
-    /// Whether all columns are such.
+    /// Returns whether all columns are such.
     pub(super) fn are_all(&self) -> bool {
         self.columns.iter().all(Option::is_some)
     }
@@ -126,7 +126,7 @@ impl KeyReader {
         Ok(Some(Self { columns, fields: wanted.fields }))
     }
 
-    /// The next rows: of all columns, given the others.
+    /// Returns the next rows: of all columns, given the others.
     pub(super) fn join(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
         let (mut others_left, rows) = (others.columns().iter(), others.num_rows());
         let mut columns = Vec::with_capacity(self.columns.len());
@@ -146,7 +146,8 @@ impl KeyReader {
     }
 }
 
-/// Whether a column of a file is stored in a way that may come as keys into values of this type, as far as its metadata tells.
+/// Returns whether a column of a file is stored in a way that may come as keys into values of this
+/// type, as far as its metadata tells.
 fn may_be_keyed(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
     let column = chunk.column_descr();
     let is_flat = column.path().parts().len() == 1 && column.max_rep_level() == 0 && column.max_def_level() < 2;
@@ -183,7 +184,7 @@ impl KeyChunk {
         Ok(Some(Self { name, values, pages }))
     }
 
-    /// The next rows; there must be so many.
+    /// Returns the next rows; there must be so many.
     fn next(&mut self, rows: usize) -> Result<ArrayRef> {
         let mut keys = vec![0_i32; rows];
         let (mut done, mut valid) = (0, BooleanBufferBuilder::new(0));
@@ -302,7 +303,7 @@ fn fill<T: parquet::util::bit_util::FromBitpacked + Clone>(
     }
 }
 
-/// The values of a dictionary; None if they are not of this type, or there are fewer.
+/// Returns the values of a dictionary; None if they are not of this type, or there are fewer.
 fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type: &ArrowType) -> Option<ArrayRef> {
     match (column.physical_type(), data_type) {
         (PhysicalType::INT32, data_type) => {

@@ -16,8 +16,9 @@ use crate::parquet::{Cores, PageIndex, ParquetFile};
 
 const ROWS: usize = 45_000;
 
-/// A file of three row groups. Its values have this length and differ only in their last five bytes. The columns hold them as text without
-/// a dictionary, as text with one, as bytes, and as bytes in a struct.
+/// Returns a file of three row groups. Its values have this length and differ only in their last
+/// five bytes. The columns hold them as text without a dictionary, as text with one, as bytes, and
+/// as bytes in a struct.
 async fn written(length: usize) -> ParquetFile {
     let texts: Vec<String> = (0..ROWS).map(|row| format!("{}{row:05}", "x".repeat(length - 5))).collect();
     let text: ArrayRef = Arc::new(StringArray::from(texts.clone()));

@@ -49,7 +49,8 @@ impl Nulls {
     }
 }
 
-/// A column of each type that may come as keys, of 50 different values; and the leaves behind those, which may not.
+/// Returns a column of each type that may come as keys, of 50 different values; and the leaves
+/// behind those, which may not.
 fn rows(count: usize, nulls: Nulls) -> RecordBatch {
     let value = |row: usize| (!nulls.has(row)).then_some((row * row % 50) as i64);
     fn numbers<T: ArrowPrimitiveType>(
@@ -123,7 +124,7 @@ fn options(file: &ParquetFile, batch: &RecordBatch) -> ReadOptions {
     ReadOptions { metadata: Some(typed(file, batch)), ..Default::default() }
 }
 
-/// The batches of one row group, or of what else is chosen.
+/// Returns the batches of one row group, or of what else is chosen.
 async fn decode(file: &ParquetFile, options: ReadOptions) -> lakebed_core::Result<Vec<RecordBatch>> {
     let batches = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&batches);
@@ -135,7 +136,7 @@ async fn decode(file: &ParquetFile, options: ReadOptions) -> lakebed_core::Resul
     Ok(std::mem::take(&mut batches.lock().unwrap()))
 }
 
-/// The names of the columns that come as keys.
+/// Returns the names of the columns that come as keys.
 fn keyed_names(batch: &RecordBatch) -> Vec<String> {
     let columns = batch.schema_ref().fields().iter().zip(batch.columns());
     let keyed = columns.filter(|(field, column)| {
@@ -145,7 +146,7 @@ fn keyed_names(batch: &RecordBatch) -> Vec<String> {
     keyed.map(|(field, _)| field.name().clone()).collect()
 }
 
-/// One batch of all, of values.
+/// Returns one batch of all, of values.
 fn as_values(batches: &[RecordBatch]) -> Vec<ArrayRef> {
     let column = |index: usize| {
         let parts = batches.iter().map(|batch| match batch.column(index).data_type() {

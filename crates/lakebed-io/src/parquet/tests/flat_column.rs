@@ -196,7 +196,8 @@ impl Table {
         !self.options.plain_columns.is_empty()
     }
 
-    /// Whether parquet's writer has no part in it, whose pages are larger than they should be.
+    /// Returns whether parquet's writer has no part in it, whose pages are larger than they should
+    /// be.
     fn is_flat(&self) -> bool {
         self.is_plain() || self.parts.iter().all(|part| part.comes.as_dictionary_opt::<Int32Type>().is_some())
     }

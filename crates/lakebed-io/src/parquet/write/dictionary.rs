@@ -117,7 +117,7 @@ fn met(values: f64, draws: f64) -> f64 {
     -values * (-draws / values).exp_m1()
 }
 
-/// The inverse of `met`: estimates how many values there are if `different` were drawn.
+/// Returns the inverse of `met`: estimates how many values there are if `different` were drawn.
 fn how_many(different: f64, draws: f64) -> f64 {
     if different >= draws {
         return f64::INFINITY;

@@ -35,7 +35,7 @@ impl Key for AzureConfigKey {
     }
 }
 
-/// How secret an option is.
+/// Returns how secret an option is.
 pub(in crate::store) fn of_azure(key: AzureConfigKey) -> Secrecy {
     use AzureConfigKey as K;
     match key {

@@ -25,7 +25,7 @@ impl StoreLocation {
         Self::new(service, url.clone(), path, embedded)
     }
 
-    /// The location of a web address, if the host is one of Azure.
+    /// Returns the location of a web address, if the host is one of Azure.
     pub(in crate::store) fn from_azure_address(url: &Url, host: &str, path: &Path) -> Result<Option<Self>> {
         let mut embedded = sas(url);
         match (azure_account(host, &mut embedded), split_first(path)) {

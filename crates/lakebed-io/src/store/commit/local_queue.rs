@@ -86,7 +86,7 @@ fn try_lock(folder: &FilePath) -> Result<Turn, File> {
 }
 
 impl Turn {
-    /// Whether other processes see the turn and wait for it.
+    /// Returns whether other processes see the turn and wait for it.
     pub fn is_held(&self) -> bool {
         self.0.is_some()
     }

@@ -41,7 +41,7 @@ impl ConnectRequest<'_> {
     }
 }
 
-/// The address of GCS in the options or in the key of a service account.
+/// Returns the address of GCS in the options or in the key of a service account.
 fn gcs_address(found: &Settings<GoogleConfigKey>) -> Option<String> {
     let of_key = || {
         let key: serde_json::Value = serde_json::from_str(found.get(&GoogleConfigKey::ServiceAccountKey)?).ok()?;

@@ -16,7 +16,7 @@ impl Key for GoogleConfigKey {
     }
 }
 
-/// How secret an option is.
+/// Returns how secret an option is.
 pub(in crate::store) fn of_gcs(key: GoogleConfigKey) -> Secrecy {
     use GoogleConfigKey as K;
     match key {

@@ -4,7 +4,8 @@
 /// unchanged.
 pub(in crate::store) const HADOOP_PREFIXES: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// Whether an option says where an HDFS cluster is or how its client behaves, and is no secret.
+/// Returns whether an option says where an HDFS cluster is or how its client behaves, and is no
+/// secret.
 pub(in crate::store) fn is_of_hadoop(name: &str) -> bool {
     const PLAIN: [&str; 30] = [
         "dfs.nameservices",

@@ -26,7 +26,7 @@ impl Store {
         }
     }
 
-    /// A unique name in the same folder that all readers ignore.
+    /// Returns a unique name in the same folder that all readers ignore.
     fn hidden_beside(&self, path: &Path) -> Result<Path> {
         let name = format!(".lakebed-{}.tmp", self.options().env.new_uuid());
         let folder = path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder);

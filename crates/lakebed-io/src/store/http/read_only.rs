@@ -6,7 +6,7 @@ use object_store::path::Path;
 use crate::store::Store;
 
 impl Store {
-    /// The error for a write to this object.
+    /// Returns the error for a write to this object.
     pub(crate) fn read_only(&self, path: &Path) -> Error {
         let object = self.describe(path);
         let message = format!("{object}: a web server is read-only: to write, open the table by the URL of its store");

@@ -8,7 +8,7 @@ use url::Url;
 use crate::store::url::location::{Service, StoreLocation, without_secrets};
 
 impl StoreLocation {
-    /// The location of a folder on a plain web server.
+    /// Returns the location of a folder on a plain web server.
     pub(in crate::store) fn from_web_server(url: &Url, path: Path) -> Result<Self> {
         let clean = without_secrets(url.clone());
         let mut origin = clean.clone();

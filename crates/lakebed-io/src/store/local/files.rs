@@ -61,8 +61,8 @@ pub(in crate::store) fn head(file: &FilePath, path: &Path) -> io::Result<ObjectM
     Ok(meta(path.clone(), &found))
 }
 
-/// The files directly in `folder` whose names pass, sorted by name. A folder that does not exist is
-/// empty.
+/// Returns the files directly in `folder` whose names pass, sorted by name. A folder that does not
+/// exist is empty.
 pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<Vec<ObjectMeta>> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
@@ -94,7 +94,8 @@ pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io
     Ok(found)
 }
 
-/// The content of `folder`. Links are not followed, but their targets below `root` are returned.
+/// Returns the content of `folder`. Links are not followed, but their targets below `root` are
+/// returned.
 pub(in crate::store) fn list_folder(folder: &Path, root: &Path) -> io::Result<Folder> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
@@ -133,7 +134,8 @@ fn modified_ms(file: &FilePath) -> Option<i64> {
     Some(DateTime::<Utc>::from(modified).timestamp_millis())
 }
 
-/// The target of a link, if it lies below the root. The path begins with the name of the root.
+/// Returns the target of a link, if it lies below the root. The path begins with the name of the
+/// root.
 fn target_below(link: &FilePath, root: &Path) -> Option<Path> {
     let (target, real_root) = (fs::canonicalize(link).ok()?, fs::canonicalize(file_path(root)).ok()?);
     let rest = target.strip_prefix(real_root).ok()?.to_str()?.replace('\\', "/");

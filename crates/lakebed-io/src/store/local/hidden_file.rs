@@ -105,7 +105,7 @@ impl HiddenFile {
         Ok((self.try_clone()?, folder_of(&self.target).to_owned()))
     }
 
-    /// Whether the file already has its name. See `link_or_move`.
+    /// Returns whether the file already has its name. See `link_or_move`.
     fn has_target(&self) -> io::Result<bool> {
         Ok(self.is_named && leads_to(&self.target, &self.file)?)
     }
@@ -205,7 +205,7 @@ fn open(target: &Path, name: &Path) -> io::Result<(File, bool)> {
     }
 }
 
-/// A file without a name in this folder, if the system can create one and name it later.
+/// Returns a file without a name in this folder, if the system can create one and name it later.
 #[cfg(target_os = "linux")]
 fn open_nameless(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -242,14 +242,14 @@ fn move_to_new(_from: &Path, _to: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether an error of `link` says that the file system has no links. Some file systems say that
-/// links are not permitted.
+/// Returns whether an error of `link` says that the file system has no links. Some file systems say
+/// that links are not permitted.
 fn is_impossible(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::Unsupported | K::PermissionDenied | K::TooManyLinks | K::InvalidInput)
 }
 
-/// Whether a name belongs to an open file. Other links to the same file do not matter.
+/// Returns whether a name belongs to an open file. Other links to the same file do not matter.
 #[cfg(unix)]
 fn leads_to(name: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;

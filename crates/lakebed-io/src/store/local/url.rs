@@ -30,7 +30,8 @@ impl StoreLocation {
     }
 }
 
-/// The absolute form of a path. A leading `~` is the home folder of the user that runs the process.
+/// Returns the absolute form of a path. A leading `~` is the home folder of the user that runs the
+/// process.
 pub(in crate::store) fn local_path(text: &str) -> Result<PathBuf> {
     let path = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {

@@ -26,7 +26,7 @@ struct Bounds {
 }
 
 impl Within {
-    /// The folder `root`, which need not exist yet.
+    /// Returns the folder `root`, which need not exist yet.
     pub(in crate::store) fn new(root: PathBuf, follows_links: bool) -> Self {
         Self(Arc::new(Bounds { root, follows_links, real_root: RwLock::default() }))
     }
@@ -65,7 +65,8 @@ impl Within {
         }
     }
 
-    /// Whether a folder is the root or lies below it. True for a folder that does not exist.
+    /// Returns whether a folder is the root or lies below it. True for a folder that does not
+    /// exist.
     pub(in crate::store) fn holds_folder(&self, folder: &Path) -> bool {
         match (fs::canonicalize(folder), fs::canonicalize(&self.0.root)) {
             (Ok(folder), Ok(root)) => folder.starts_with(root),
@@ -74,7 +75,7 @@ impl Within {
         }
     }
 
-    /// The error for a file that must not be deleted.
+    /// Returns the error for a file that must not be deleted.
     pub(in crate::store) fn not_deleted(&self, path: &Path) -> io::Error {
         let (path, root) = (path.display(), self.0.root.display());
         io::Error::other(Error::invalid_input(format!(
@@ -96,7 +97,7 @@ impl Within {
     }
 }
 
-/// The path of an open file with links resolved, if the system can tell.
+/// Returns the path of an open file with links resolved, if the system can tell.
 #[cfg(target_os = "linux")]
 fn real_path(file: &File, _path: &Path) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;

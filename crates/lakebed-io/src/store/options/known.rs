@@ -116,7 +116,7 @@ pub(super) const SPELLINGS: [&str; 48] = [
     "retry_timeout",
 ];
 
-/// Up to three spellings whose distance is at most a third of their length, nearest first.
+/// Returns up to three spellings whose distance is at most a third of their length, nearest first.
 fn nearest(key: &str) -> Vec<&'static str> {
     let mut near: Vec<_> =
         SPELLINGS.iter().map(|name| (distance(key, name), *name)).filter(|(d, name)| d * 3 <= name.len()).collect();
@@ -124,7 +124,7 @@ fn nearest(key: &str) -> Vec<&'static str> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// The number of letters to add, drop or change to turn one text into the other.
+/// Returns the number of letters to add, drop or change to turn one text into the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

@@ -18,8 +18,8 @@ pub(in crate::store) const OWN: [&str; 6] = [
 /// The option for flushing local files to the disk.
 const LOCAL_FLUSH: &str = "local_flush";
 
-/// Whether local files are flushed before they count as written. The option is `local_flush`, and
-/// the default is true.
+/// Returns whether local files are flushed before they count as written. The option is
+/// `local_flush`, and the default is true.
 pub(in crate::store) fn local_flush(options: &HashMap<String, String>) -> Result<bool> {
     let given = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(LOCAL_FLUSH));
     match given.map(|(name, value)| (name, value.trim().to_ascii_lowercase())) {
@@ -30,9 +30,9 @@ pub(in crate::store) fn local_flush(options: &HashMap<String, String>) -> Result
     }
 }
 
-/// The retry of failed requests: `max_retries`, `retry_timeout`, `backoff_config.init_backoff`,
-/// `.max_backoff` and `.base`. The pauses grow and are random, so that many clients do not retry at
-/// the same time.
+/// Returns the retry of failed requests: `max_retries`, `retry_timeout`,
+/// `backoff_config.init_backoff`, `.max_backoff` and `.base`. The pauses grow and are random, so
+/// that many clients do not retry at the same time.
 pub(in crate::store) fn retry(options: &HashMap<String, String>) -> Result<RetryConfig> {
     let mut config = RetryConfig { backoff: BackoffConfig::default(), ..RetryConfig::default() };
     for (name, value) in options {

@@ -17,7 +17,7 @@ pub(in crate::store) enum Secrecy {
     Unknown,
 }
 
-/// How secret an option of the HTTP client is.
+/// Returns how secret an option of the HTTP client is.
 pub(in crate::store) fn of_client(key: ClientConfigKey) -> Secrecy {
     use ClientConfigKey as K;
     match key {

@@ -73,7 +73,7 @@ impl Store {
     }
 }
 
-/// The next chunk of a file, and the rest of the file.
+/// Returns the next chunk of a file, and the rest of the file.
 fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Within) -> io::Result<(Bytes, Rest)> {
     let mut file = match opened {
         Some(file) => file,
@@ -87,8 +87,8 @@ fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Wi
 }
 
 impl ChunkedRead {
-    /// The next chunk. It may be slightly larger than requested. It is smaller, or empty, only at
-    /// the end.
+    /// Returns the next chunk. It may be slightly larger than requested. It is smaller, or empty,
+    /// only at the end.
     pub(crate) async fn next(&mut self) -> Result<Bytes> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(ahead);

@@ -95,7 +95,8 @@ impl<'a> Settled<'a> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).entry(path).or_insert(fate);
     }
 
-    /// The result for each object. If no request failed, an object without a result did not exist.
+    /// Returns the result for each object. If no request failed, an object without a result did not
+    /// exist.
     fn fates(self, is_done: bool) -> Vec<Fate> {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let unsaid = if is_done { Fate::Missing } else { Fate::Stays };

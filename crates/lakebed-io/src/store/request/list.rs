@@ -12,8 +12,8 @@ use crate::store::local::file_path::file_path;
 use crate::store::local::files;
 
 impl Store {
-    /// The objects directly in `folder` whose names follow `after`, sorted by name. A folder that
-    /// does not exist is empty.
+    /// Returns the objects directly in `folder` whose names follow `after`, sorted by name. A
+    /// folder that does not exist is empty.
     pub async fn list_after(&self, folder: &Path, after: &str) -> Result<Vec<ObjectMeta>> {
         self.list_between(folder, after, None).await
     }
@@ -91,7 +91,7 @@ impl Names<'_> {
     }
 }
 
-/// The rest of an object's key behind the folder.
+/// Returns the rest of an object's key behind the folder.
 fn name_in<'a>(location: &'a Path, folder: &Path) -> Option<&'a str> {
     match folder.as_ref() {
         "" => Some(location.as_ref()),

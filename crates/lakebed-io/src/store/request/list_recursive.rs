@@ -13,8 +13,8 @@ use crate::store::local::files;
 use crate::store::request::folder::Folder;
 
 impl Store {
-    /// The content of a folder. `page` is the token of the next page from the last call. A folder
-    /// that does not exist is empty.
+    /// Returns the content of a folder. `page` is the token of the next page from the last call. A
+    /// folder that does not exist is empty.
     pub async fn list_folder(&self, folder: &Path, page: Option<String>) -> Result<Folder> {
         let listed = match (&self.0.connection.listing, &self.0.connection.pages) {
             (Listing::Local, _) => return self.list_local_folder(folder).await,

@@ -17,8 +17,8 @@ impl ObjectVersion {
         Self { size: meta.size, e_tag: meta.e_tag.clone(), modified: meta.last_modified }
     }
 
-    /// Whether a reply is about this version. Times are compared only if there are no entity tags,
-    /// because some stores return only seconds.
+    /// Returns whether a reply is about this version. Times are compared only if there are no
+    /// entity tags, because some stores return only seconds.
     pub(in crate::store) fn is_of(&self, meta: &ObjectMeta) -> bool {
         let is_alike = match (&self.e_tag, &meta.e_tag) {
             (Some(tag), Some(other)) => tag == other,

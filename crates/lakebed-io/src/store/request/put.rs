@@ -51,14 +51,14 @@ impl Store {
         }
     }
 
-    /// Whether an object has this content. Then the reply to a first attempt was lost, and the
-    /// client retried.
+    /// Returns whether an object has this content. Then the reply to a first attempt was lost, and
+    /// the client retried.
     async fn has(&self, path: &Path, payload: &PutPayload) -> Result<bool> {
         let found = self.get(path).await?;
         Ok(found.len() == payload.content_length() && payload.iter().flatten().eq(found.iter()))
     }
 
-    /// The error for a name that should have been new.
+    /// Returns the error for a name that should have been new.
     pub(in crate::store) fn taken(&self, path: &Path) -> Error {
         let object = self.describe(path);
         let message =

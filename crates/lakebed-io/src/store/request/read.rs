@@ -15,7 +15,7 @@ use crate::store::local::files;
 use crate::store::request::object_version::ObjectVersion;
 
 impl Store {
-    /// All bytes of an object.
+    /// Returns all bytes of an object.
     pub async fn get(&self, path: &Path) -> Result<Bytes> {
         if let Some(file) = self.local_path(path) {
             let within = self.within();
@@ -25,7 +25,7 @@ impl Store {
         self.retry(get).await.map_err(|error| self.failed(&error, path))
     }
 
-    /// These ranges of an object, each complete. Neighbouring ranges are fetched together.
+    /// Returns these ranges of an object, each complete. Neighbouring ranges are fetched together.
     ///
     /// A range that leads past the end is a corrupt object: either the pointer to the range is
     /// wrong, or the object is torn.
@@ -75,7 +75,7 @@ impl Store {
         }
     }
 
-    /// The size of an object and when it was written.
+    /// Returns the size of an object and when it was written.
     pub async fn head(&self, path: &Path) -> Result<ObjectMeta> {
         if let Some(file) = self.local_path(path) {
             let own = path.clone();

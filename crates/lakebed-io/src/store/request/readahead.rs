@@ -47,7 +47,7 @@ impl Store {
     }
 }
 
-/// The part of a window with this range, if the window has all of it.
+/// Returns the part of a window with this range, if the window has all of it.
 fn cut(start: u64, window: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
     let to = usize::try_from(range.end.checked_sub(start)?).ok()?;

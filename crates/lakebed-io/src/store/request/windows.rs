@@ -26,7 +26,7 @@ struct Recent {
 pub(in crate::store) type ObjectWindows = tokio::sync::Mutex<VecDeque<(u64, Bytes)>>;
 
 impl Windows {
-    /// The windows of this object.
+    /// Returns the windows of this object.
     pub(in crate::store) fn of(&self, path: &Path) -> Arc<ObjectWindows> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(windows) = recent.objects.get(path) {

@@ -32,7 +32,7 @@ impl Key for AmazonS3ConfigKey {
     }
 }
 
-/// How secret an option is.
+/// Returns how secret an option is.
 pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Secrecy {
     use AmazonS3ConfigKey as K;
     match key {

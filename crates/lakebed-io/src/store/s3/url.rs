@@ -7,7 +7,7 @@ use url::Url;
 use crate::store::url::location::{Service, StoreLocation, refuse, split_first};
 
 impl StoreLocation {
-    /// The location of a web address, if the host is one of S3 or R2.
+    /// Returns the location of a web address, if the host is one of S3 or R2.
     pub(in crate::store) fn from_s3_address(url: &Url, host: &str, path: &Path) -> Result<Option<Self>> {
         let labels: Vec<&str> = host.split('.').collect();
         let found = match labels.as_slice() {

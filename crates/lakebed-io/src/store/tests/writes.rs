@@ -24,7 +24,7 @@ fn log_file(store: &Store, version: usize) -> Path {
     store.path_of(&format!("_delta_log/{version:020}.json")).unwrap()
 }
 
-/// A text that shows whose it is, and whether it is whole.
+/// Returns a text that shows whose it is, and whether it is whole.
 fn body(writer: usize, size: usize) -> Bytes {
     let line = format!("{writer:06} {size:08}\n");
     line.repeat(size).into()

@@ -52,7 +52,7 @@ impl StoreLocation {
     }
 }
 
-/// The URL without user, password, query and fragment.
+/// Returns the URL without user, password, query and fragment.
 pub(in crate::store) fn without_secrets(mut url: Url) -> Url {
     // Only URLs without a host refuse the change, and they have neither user nor password.
     let _ = url.set_password(None).and_then(|()| url.set_username(""));
@@ -68,7 +68,8 @@ pub(in crate::store) fn host(url: &Url, text: &str, what: &str) -> Result<String
     }
 }
 
-/// The path of a URL, with each name decoded once. Repeated slashes count as one, as in Hadoop.
+/// Returns the path of a URL, with each name decoded once. Repeated slashes count as one, as in
+/// Hadoop.
 pub(in crate::store) fn decoded(path: &str, text: &str) -> Result<Path> {
     let mut names = Vec::new();
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
@@ -86,7 +87,7 @@ pub(in crate::store) fn decoded(path: &str, text: &str) -> Result<Path> {
 const ESCAPED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'`').add(b'{').add(b'}');
 
-/// The inverse of [`decoded`], with a slash at the beginning.
+/// Returns the inverse of [`decoded`], with a slash at the beginning.
 pub(in crate::store) fn encoded(path: &str) -> String {
     let names = path.split('/').filter(|name| !name.is_empty());
     names.map(|name| format!("/{}", utf8_percent_encode(name, ESCAPED))).collect()

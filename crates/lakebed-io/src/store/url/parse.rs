@@ -38,7 +38,7 @@ impl StoreLocation {
         Ok(location)
     }
 
-    /// The location of a URL's parts whose path is already decoded.
+    /// Returns the location of a URL's parts whose path is already decoded.
     pub(crate) fn of_parts(scheme: &str, authority: &str, path: &str) -> Result<Self> {
         Self::parse(&format!("{scheme}://{authority}{}", encoded(path)))
     }
@@ -89,8 +89,8 @@ impl StoreLocation {
     }
 }
 
-/// The URL or path of a table without keys and signatures, absolute, so that it means the same in
-/// another process.
+/// Returns the URL or path of a table without keys and signatures, absolute, so that it means the
+/// same in another process.
 pub fn url_without_secrets(text: &str) -> Result<String> {
     let location = StoreLocation::parse(text)?;
     if location.service == Service::Local {
@@ -105,8 +105,9 @@ pub fn url_without_secrets(text: &str) -> Result<String> {
     Ok(url.into())
 }
 
-/// The location of a table in a form that does not depend on the working directory or the home
-/// folder. A local path becomes absolute. A URL is unchanged and keeps its keys and signatures.
+/// Returns the location of a table in a form that does not depend on the working directory or the
+/// home folder. A local path becomes absolute. A URL is unchanged and keeps its keys and
+/// signatures.
 pub fn absolute_location(text: &str) -> Result<String> {
     let location = StoreLocation::of_table(text)?;
     match location.service {

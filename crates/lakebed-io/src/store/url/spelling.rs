@@ -20,20 +20,20 @@ const KNOWN_SCHEMES: [&str; 17] = [
 /// Schemes of locations that lakebed cannot read.
 const FOREIGN_SCHEMES: [&str; 3] = ["dbfs", "oss", "ftp"];
 
-/// Whether a text is a path that means another location in another process, because it begins in
-/// the working directory or with `~`.
+/// Returns whether a text is a path that means another location in another process, because it
+/// begins in the working directory or with `~`.
 pub fn is_relative(text: &str) -> bool {
     !is_url(text) && !FilePath::new(text).is_absolute()
 }
 
-/// Whether a text is `scheme://…` or `file:/…`. Another text with a colon is a path.
+/// Returns whether a text is `scheme://…` or `file:/…`. Another text with a colon is a path.
 pub(in crate::store) fn is_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let rest = text.get(scheme.len()..).unwrap_or_default();
     is_scheme(scheme) && (rest.starts_with("://") || (rest.starts_with(":/") && scheme.eq_ignore_ascii_case("file")))
 }
 
-/// Whether a word may be the scheme of a URL. A single letter is a drive of Windows.
+/// Returns whether a word may be the scheme of a URL. A single letter is a drive of Windows.
 fn is_scheme(word: &str) -> bool {
     word.len() > 1
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -102,8 +102,8 @@ pub(in crate::store) fn check_path(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The correct form of a URL with missing slashes. URLs of HDFS need no host, and those of memory
-/// stores need no name.
+/// Returns the correct form of a URL with missing slashes. URLs of HDFS need no host, and those of
+/// memory stores need no name.
 fn written(scheme: &str, rest: &str) -> String {
     let needs_no_host = rest.starts_with('/') && matches!(scheme, "hdfs" | "viewfs" | "memory");
     format!("{scheme}://{}{}", if needs_no_host { "/" } else { "" }, rest.trim_start_matches('/'))

@@ -112,7 +112,7 @@ fn change_metadata_twice_always_conflicts() {
     assert_eq!(error.message(), expected);
 }
 
-/// A column `id` with these notes, and a column `s` with a field `x` inside.
+/// Returns a column `id` with these notes, and a column `s` with a field `x` inside.
 fn schema(of_id: Value, of_x: Value) -> String {
     let field = |name: &str, of: Value, notes: Value| json!({"name": name, "type": of, "nullable": true, "metadata": notes});
     let inner = json!({"type": "struct", "fields": [field("x", json!("long"), of_x)]});

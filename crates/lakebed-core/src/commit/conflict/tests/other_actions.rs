@@ -3,7 +3,7 @@
 use super::*;
 use crate::action::Protocol;
 
-/// A protocol of old versions.
+/// Returns a protocol of old versions.
 fn old(reader: i32, writer: i32) -> Protocol {
     Protocol { min_reader_version: reader, min_writer_version: writer, reader_features: None, writer_features: None }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::{Error, Result};
 
-/// The array as `rows` values of the column. All null if there is no array.
+/// Returns the array as `rows` values of the column. All null if there is no array.
 pub(super) fn cast_to_field(found: Option<&ArrayRef>, field: &Field, rows: usize) -> Result<ArrayRef> {
     let Some(array) = found.filter(|array| array.data_type() != &DataType::Null) else {
         return Ok(new_null_array(field.data_type(), rows));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
-/// The additional columns of files that hold everything except file actions.
+/// Returns the additional columns of files that hold everything except file actions.
 pub(super) fn v2_only() -> Vec<Field> {
     vec![
         group("checkpointMetadata", vec![long("version"), map("tags")]),

@@ -71,7 +71,7 @@ impl FileRows {
         &self.remove
     }
 
-    /// The rows of the table's files.
+    /// Returns the rows of the table's files.
     pub(super) fn adds(&self, files: &FileBatch) -> Result<StructArray> {
         let texts = stat_texts(files);
         let fields = fields_of(&self.add)?;
@@ -96,7 +96,7 @@ impl FileRows {
         Ok(Arc::new(StructArray::try_new(fields_of(field)?.clone(), values.collect::<Result<_>>()?, None)?))
     }
 
-    /// The rows of tombstones.
+    /// Returns the rows of tombstones.
     pub(super) fn removes(&self, tombstones: &RecordBatch) -> Result<StructArray> {
         let fields = fields_of(&self.remove)?;
         let columns = fields.iter().map(|field| common_column(tombstones, field));
@@ -104,7 +104,7 @@ impl FileRows {
     }
 }
 
-/// A column that both kinds of file actions have, or a column that is copied as it is.
+/// Returns a column that both kinds of file actions have, or a column that is copied as it is.
 fn common_column(batch: &RecordBatch, field: &Field) -> Result<ArrayRef> {
     match field.name().as_str() {
         // A file in a checkpoint changes no rows.

@@ -12,7 +12,7 @@ use super::columns;
 use crate::action::{Action, CheckpointMetadata, DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 use crate::{Error, Result};
 
-/// The rows of these actions by kind. `commitInfo`, `cdc` and file actions are refused.
+/// Returns the rows of these actions by kind. `commitInfo`, `cdc` and file actions are refused.
 pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<ActionRows>> {
     let mut kinds = ActionsByKind::default();
     for action in actions {

@@ -46,7 +46,8 @@ impl ParsedStats {
     }
 }
 
-/// The JSON of each file's statistics. It is built from the struct if a checkpoint has only that.
+/// Returns the JSON of each file's statistics. It is built from the struct if a checkpoint has only
+/// that.
 pub(super) fn stat_texts(files: &FileBatch) -> StringArray {
     let written = files.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
     let parsed = files.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());

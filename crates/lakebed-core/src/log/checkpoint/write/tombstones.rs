@@ -89,13 +89,13 @@ impl<'a> Tombstones<'a> {
         self.alive.as_ref().ok_or_else(|| Error::internal("the files that commits left in the table"))
     }
 
-    /// The remaining tombstones of the commits.
+    /// Returns the remaining tombstones of the commits.
     pub fn finish(mut self) -> Result<Option<RecordBatch>> {
         if self.builder.rows == 0 { Ok(None) } else { self.builder.finish().map(Some) }
     }
 }
 
-/// The tombstones in the rows of an older checkpoint that no commit after it touched.
+/// Returns the tombstones in the rows of an older checkpoint that no commit after it touched.
 pub fn old_tombstones(batch: &RecordBatch, layers: &Layers, expired_ms: i64) -> Result<RecordBatch> {
     let removes = FileBatch::removes_of_checkpoint(batch)?;
     let times = removes.column("deletionTimestamp").and_then(|array| array.as_primitive_opt::<Int64Type>());

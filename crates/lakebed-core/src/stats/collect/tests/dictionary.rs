@@ -22,7 +22,7 @@ fn check_arrays(plain: &ArrayRef, arrays: Vec<ArrayRef>, low: &str, high: &str, 
     assert_eq!(collect(&plan, &batches), expected);
 }
 
-/// One with 1 and 9 that no row has, 5 twice, and a null.
+/// Returns one with 1 and 9 that no row has, 5 twice, and a null.
 fn longs() -> ArrayRef {
     array(Int64Array::from(vec![Some(1), Some(5), Some(9), Some(3), Some(5), None]))
 }
@@ -160,7 +160,7 @@ enum Form {
 }
 
 impl TestBatch {
-    /// The column, and the same one plain.
+    /// Returns the column, and the same one plain.
     fn arrays(&self, dictionaries: &[ArrayRef; 2]) -> [ArrayRef; 2] {
         let values = &dictionaries[usize::from(self.of_first)];
         // Under nulls are keys that lead anywhere.

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A hidden file that has a name, as on systems that know no files without one.
+/// Returns a hidden file that has a name, as on systems that know no files without one.
 fn named(target: &Path, unique: &str) -> HiddenFile {
     let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
     HiddenFile { file: File::create_new(&name).unwrap(), target: target.to_owned(), name, is_named: true }
@@ -10,7 +10,7 @@ fn create(target: &Path, unique: &str) -> io::Result<HiddenFile> {
     HiddenFile::create(target, unique, &Within::new(PathBuf::from("/"), false))
 }
 
-/// Whether the file got its name, which must be new.
+/// Returns whether the file got its name, which must be new.
 fn is_published(file: HiddenFile) -> bool {
     file.publish(Existing::Refuse, Flush::Both).unwrap().is_some()
 }

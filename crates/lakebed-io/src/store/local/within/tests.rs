@@ -2,7 +2,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A folder `t` with a file, beside it one `other` with another, and a link `here` to `t`.
+/// Returns a folder `t` with a file, beside it one `other` with another, and a link `here` to `t`.
 fn tables() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["t", "other"] {

@@ -102,8 +102,8 @@ impl FileUpload {
         let _ = spawn_blocking(move || drop(file)).await;
     }
 
-    /// The file with all blocks except the pending one. `None` if no block was written. Until the
-    /// file is put back, the upload counts as over.
+    /// Returns the file with all blocks except the pending one. It returns `None` if no block was
+    /// written. Until the file is put back, the upload counts as over.
     async fn written_so_far(&mut self) -> Result<Option<HiddenFile>> {
         let done = match &mut self.file {
             FileWrite::NotYet => return Ok(None),
@@ -125,7 +125,8 @@ impl FileUpload {
         Ok(())
     }
 
-    /// The pieces that are to be written next, and how to create the file if it does not exist.
+    /// Returns the pieces that are to be written next, and how to create the file if it does not
+    /// exist.
     fn next_step(&mut self) -> (Vec<Bytes>, impl FnOnce() -> io::Result<HiddenFile> + Send + use<>) {
         let (target, unique): (PathBuf, _) = (file_path(&self.path), self.store.options().env.new_uuid());
         let within = self.store.within();

@@ -93,7 +93,7 @@ impl PartsUpload {
         self.give_up().await;
     }
 
-    /// The size of the next part.
+    /// Returns the size of the next part.
     fn part_bytes(&self) -> usize {
         part_bytes(if let Multipart::Begun(_, sending) = &self.multipart { sending.begun } else { 0 })
     }
@@ -151,7 +151,7 @@ impl PartsUpload {
     }
 }
 
-/// The size of a part after this many others.
+/// Returns the size of a part after this many others.
 pub(super) fn part_bytes(begun: usize) -> usize {
     FIRST_PART_BYTES << (begun / PARTS_OF_A_SIZE)
 }

@@ -17,7 +17,7 @@ impl Pending {
         }
     }
 
-    /// The first `size` bytes, or all if there are fewer.
+    /// Returns the first `size` bytes, or all if there are fewer.
     pub(super) fn take(&mut self, size: usize) -> Vec<Bytes> {
         let mut left = size;
         let whole = self.pieces.iter().take_while(|piece| left.checked_sub(piece.len()).inspect(|rest| left = *rest).is_some());
