@@ -5,8 +5,8 @@ pub(super) fn sorted<K: Ord>(mut keys: Vec<K>) -> Vec<K> {
     keys
 }
 
-/// Of sorted keys the distinct ones, or those of rows at even distances: a value of many rows is
-/// always among these.
+/// Returns the distinct keys of sorted keys. If there are more than `most`, it returns the keys of
+/// rows at even distances. These include every value that many rows have.
 pub(super) fn bounds_of<K: Copy + PartialEq>(mut sorted: Vec<K>, most: usize) -> Vec<K> {
     let distinct = sorted.chunk_by(|one, other| one == other).count();
     if distinct > most {

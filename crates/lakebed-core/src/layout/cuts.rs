@@ -1,21 +1,23 @@
-//! Sorted keys cut into parts of equally many rows.
+//! Cuts that divide sorted keys into parts with about the same number of rows.
 
 use std::ops::Range;
 
 use super::search::counts;
 
-/// Where parts begin, but for the first: at a key, and at a fraction of the rows that have this
-/// key. The rows of a key stay together unless they are more than a part holds.
+/// The beginnings of all parts except the first. A part begins at a key and at a fraction of the
+/// rows that have this key. All rows of a key are in one part, unless there are more of them than a
+/// part holds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cuts {
     keys: Vec<u128>,
-    /// Of 2^32.
+    /// The fractions, in units of 1/2^32.
     fractions: Vec<u32>,
 }
 
 impl Cuts {
-    /// Cuts this range of all sorted keys, and tells the ranges of the parts. Ranges may begin and
-    /// end within a key, or even a row where there are more parts than rows.
+    /// Cuts this range of all sorted keys, and returns the ranges of the parts. A range may begin
+    /// and end within the rows of a key. If there are more parts than rows, it may even begin and
+    /// end within a row.
     pub(super) fn add(&mut self, sorted: &[u128], range: Range<f64>, parts: usize) -> Vec<Range<f64>> {
         let mut ranges = Vec::with_capacity(parts);
         let mut start = range.start;
@@ -29,10 +31,10 @@ impl Cuts {
         ranges
     }
 
-    /// Cuts near the goal, and tells where.
+    /// Adds a cut near the goal, and returns its position.
     fn add_one(&mut self, sorted: &[u128], start: f64, goal: f64, part: f64) -> f64 {
         let Some(key) = sorted.get(goal as usize) else {
-            // Behind all rows.
+            // The cut is after all rows.
             self.keys.push(u128::MAX);
             self.fractions.push(u32::MAX);
             return goal;
@@ -56,17 +58,18 @@ impl Cuts {
         end
     }
 
-    /// Adds a cut of others.
+    /// Adds one cut of `others`.
     pub(super) fn copy(&mut self, others: &Self, place: usize) {
         self.keys.extend(others.keys.get(place));
         self.fractions.extend(others.fractions.get(place));
     }
 
-    /// Returns for each row, how many cuts are not behind it.
+    /// Returns for each row the number of cuts that are not after it.
     pub(super) fn counts(&self, keys: &[u128], fraction: impl Fn(usize) -> u32) -> Vec<u32> {
         let mut counts = counts(&self.keys, keys);
         for (row, (count, key)) in counts.iter_mut().zip(keys).enumerate() {
-            // Most keys are not cut, and most others are cut from those before them.
+            // Most keys have no cut within their rows. Of the keys that are cut, most have a
+            // fraction of 0, which means before their first row.
             if let Some(last) = (*count as usize).checked_sub(1)
                 && self.keys[last] == *key
                 && self.fractions[last] > 0
@@ -77,7 +80,7 @@ impl Cuts {
         counts
     }
 
-    /// Returns how many cuts of a range are not behind a row.
+    /// Returns the number of cuts in a range that are not after a row.
     pub(super) fn count(&self, range: Range<usize>, key: u128, fraction: u32) -> u32 {
         let keys = self.keys.get(range.clone()).unwrap_or_default();
         let start = keys.partition_point(|other| *other < key);

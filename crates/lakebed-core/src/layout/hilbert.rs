@@ -1,16 +1,19 @@
-//! Hilbert's curve: as Z-order, but neighbours along it are neighbours in all columns.
+//! Hilbert's curve: rows that are neighbours along the curve are neighbours in all columns. In a
+//! Z-order, this does not always hold.
 
 use super::zorder;
 
-/// The bits of a rank and of a key.
+/// The number of bits of a rank, and of a key below.
 const RANK_BITS: usize = 16;
 const KEY_BITS: usize = 128;
 
-/// Rows for which one instruction works side by side, and some more.
+/// The number of rows that are transformed together, so that vector instructions can be used. It is
+/// larger than the number of rows that one instruction handles.
 const LANES: usize = 64;
 
-/// Returns the place of each row along the curve, from the key's most significant bit on. Of more
-/// than eight columns only so many bits count as find room, and of more than 128 only the first.
+/// Returns the position of each row along the curve, beginning at the key's most significant bit.
+/// With more than eight columns, only as many bits of each rank are used as fit into the key. With
+/// more than 128 columns, only the first 128 are used.
 pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {
     let columns = columns.get(..KEY_BITS).unwrap_or(columns);
     let bits = (KEY_BITS / columns.len().max(1)).min(RANK_BITS);
@@ -31,8 +34,9 @@ pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {
     zorder::keys(&turned)
 }
 
-/// Skilling's transform ("Programming the Hilbert curve", 2004) from coordinates to the curve's
-/// place, whose bits lie in turn in the columns; of many rows at once, hence without branches.
+/// Transforms coordinates to the position on the curve with Skilling's algorithm ("Programming the
+/// Hilbert curve", 2004). The bits of the position are distributed over the columns in turn. Many
+/// rows are transformed at once, hence there are no branches.
 fn turn(columns: &mut [[u16; LANES]], bits: usize) {
     let Some((first, others)) = columns.split_first_mut() else { return };
     for bit in (1..bits).rev() {
@@ -69,7 +73,7 @@ fn turn(columns: &mut [[u16; LANES]], bits: usize) {
     }
 }
 
-/// Returns all ones where the bit is set.
+/// Returns all ones if the bit is set, and zero otherwise.
 fn mask(lane: u16, bit: usize) -> u16 {
     0_u16.wrapping_sub(lane >> bit & 1)
 }

@@ -1,4 +1,4 @@
-//! A tree of cuts, each of one column at one value, whose leaves are files (a k-d tree).
+//! A k-d tree: each inner node cuts one column at one value, and each leaf stands for files.
 
 mod slices;
 mod choose;
@@ -10,29 +10,32 @@ use std::ops::Range;
 
 use super::spread::{part, spread};
 
-/// Rows that go down side by side, so that the processor waits for all their loads together.
+/// The number of rows that are looked up together, so that the processor waits for all their loads
+/// at the same time.
 const LANES: usize = 32;
 
-/// The cuts from the root on.
+/// The nodes of the tree, beginning with the root.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    /// The files of each node; they count for leaves only.
+    /// The files of each node. They have a meaning only for leaves.
     files: Vec<FileSpan>,
-    /// The most steps from the root to a leaf.
+    /// The greatest number of steps from the root to a leaf.
     depth: usize,
 }
 
-/// Ranks of a column up to the cut lead to one child, greater ones to the next.
+/// A node. Ranks of its column up to the cut lead to one child, and greater ranks to the next
+/// child.
 #[derive(Debug, Clone, Copy)]
 struct Node {
     column: u16,
-    /// Of a leaf the greatest rank there is, so that it leads to itself.
+    /// The greatest rank that leads to the first child. In a leaf it is the greatest possible rank,
+    /// so that the leaf leads to itself.
     cut: u16,
     child: u32,
 }
 
-/// Files among which the rows of a leaf are spread.
+/// The files among which the rows of a leaf are spread.
 #[derive(Debug, Clone, Copy)]
 struct FileSpan {
     first: u32,
@@ -63,7 +66,7 @@ impl Tree {
         files
     }
 
-    /// Returns the leaves of some rows.
+    /// Returns the leaves of the rows that begin at `start`.
     fn leaves(&self, columns: &[Vec<u16>], start: usize) -> [u32; LANES] {
         let mut places = [0_u32; LANES];
         for _ in 0..self.depth {

@@ -1,4 +1,5 @@
-//! The values of an array as keys of the same order, which is that of Delta's statistics.
+//! Converts the values of an array to keys with the same order. The order is that of Delta's
+//! statistics.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use arrow_schema::DataType;
 
 use crate::{Error, Result};
 
-/// One key for each value; those of nulls mean nothing.
+/// One key for each value. The keys of nulls have no meaning.
 pub(super) enum Keys<'a> {
     Words(Vec<u64>),
     Wide(Vec<u128>),
@@ -110,7 +111,8 @@ fn signed(value: i64) -> u64 {
     value.cast_unsigned() ^ 1 << 63
 }
 
-/// Returns every NaN is the same and above all, both zeros are the same.
+/// Returns the key of a float. All NaN values have the same key, which is greater than all others,
+/// and both zeros have the same key.
 fn float(value: f64) -> u64 {
     let value = if value.is_nan() { f64::NAN } else { value + 0.0 };
     let bits = value.to_bits().cast_signed();

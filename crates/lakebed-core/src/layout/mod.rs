@@ -1,9 +1,9 @@
-//! How rows are put into files so that queries on several columns skip files by their least and
+//! Distributes rows over files so that queries on several columns can skip files by their least and
 //! greatest values.
 //!
-//! A [`Ranker`] turns the values of a column into small numbers of the same order, and a [`Split`],
-//! made from the ranks of sampled rows, says into which file each row goes and in which order it
-//! lies there. Reading, sorting and writing rows is the work of others. Read [`Split`] first.
+//! A [`Ranker`] turns the values of a column into small numbers of the same order. A [`Split`],
+//! made from the ranks of sampled rows, assigns to each row a file and a position in the file.
+//! Reading, sorting and writing rows is not part of this module. Read [`Split`] first.
 
 mod search;
 mod bounds;

@@ -16,8 +16,8 @@ use crate::{Error, Result};
 /// values below all bounds.
 const MOST_BOUNDS: usize = 65_534;
 
-/// Ranks the values of one column. The bounds are the distinct values of a sample, or if there are
-/// too many, some of them with equally many rows between them.
+/// Ranks the values of one column. The bounds are the distinct values of a sample. If there are too
+/// many, the bounds are some of these values, with the same number of rows between them.
 ///
 /// The order is that of Delta's statistics: NaN is greater than all numbers, both zeros are equal,
 /// and strings and binaries are compared by their bytes. Strings that differ only far after the
@@ -39,7 +39,7 @@ enum Bounds {
 }
 
 impl Ranker {
-    /// Creates ranks from arrays of one type, which [`is_orderable`].
+    /// Creates a ranker from arrays of one type, for which [`is_orderable`] is true.
     pub fn of_sample(sample: &[ArrayRef]) -> Result<Self> {
         let data_type = sample.first().map(|array| array.data_type().clone());
         let arrays = sample.iter().map(plain).collect::<Result<Vec<_>>>()?;

@@ -1,9 +1,10 @@
-//! How many sampled rows have each rank.
+//! Counts the sampled rows by their rank.
 
-/// The rows of one column's sample by rank.
+/// The number of rows in one column's sample by rank.
 #[derive(Debug, Clone)]
 pub(super) struct RankHistogram {
-    /// How many rows have a lesser rank; the last one is the number of all rows.
+    /// For each rank, the number of rows with a lesser rank. The last entry is the number of all
+    /// rows.
     below: Vec<u32>,
 }
 
@@ -26,12 +27,12 @@ impl RankHistogram {
         self.below.get(rank).or(self.below.last()).copied().unwrap_or(0)
     }
 
-    /// Returns the rows whose value is not null.
+    /// Returns the number of rows with a value that is not null.
     pub(super) fn values(&self) -> u32 {
         self.below(usize::MAX) - self.below(1)
     }
 
-    /// Returns the share of values that are in a span of ranks.
+    /// Returns the share of the values that are in a span of ranks.
     pub(super) fn share(&self, span: Span) -> f64 {
         if span.is_empty() {
             return 0.0;
@@ -40,8 +41,8 @@ impl RankHistogram {
         f64::from(rows) / f64::from(self.values())
     }
 
-    /// Returns for each rank, where its first row lies among all, in 16 bits: ranks of many rows
-    /// are far from the next.
+    /// Returns for each rank the position of its first row among all rows, in 16 bits. A rank with
+    /// many rows is far from the next one.
     pub(super) fn places(&self) -> Vec<u16> {
         let rows = u64::from(self.below(usize::MAX)).max(1);
         let place = |below: &u32| u16::try_from((u64::from(*below) << 16) / rows).unwrap_or(u16::MAX);
@@ -49,10 +50,10 @@ impl RankHistogram {
     }
 }
 
-/// From the least to the greatest rank of some rows, nulls apart.
+/// The span from the least to the greatest rank of some rows, without nulls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span {
-    /// The rank below the least.
+    /// The rank before the least one.
     below: u16,
     high: u16,
 }
@@ -67,7 +68,8 @@ impl Span {
     }
 
     pub(super) fn add(&mut self, rank: u16) {
-        // The rank of null, 0, becomes the greatest here, and is the least there.
+        // The rank of null is 0. For `below` it wraps around to the greatest number, and for `high`
+        // it is the least, so it changes neither.
         self.below = self.below.min(rank.wrapping_sub(1));
         self.high = self.high.max(rank);
     }

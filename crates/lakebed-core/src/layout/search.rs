@@ -2,11 +2,11 @@
 
 use std::hint::select_unpredictable;
 
-/// Keys that are searched for side by side, so that the processor waits for all their loads
-/// together.
+/// The number of keys that are searched together, so that the processor waits for all their loads
+/// at the same time.
 const LANES: usize = 16;
 
-/// Returns for each key, how many of the sorted bounds are not above it.
+/// Returns for each key the number of sorted bounds that are not above it.
 pub(super) fn counts<K: Copy + Ord + Default>(bounds: &[K], keys: &[K]) -> Vec<u32> {
     let mut counts = Vec::with_capacity(keys.len());
     for keys in keys.chunks(LANES) {
@@ -20,10 +20,11 @@ pub(super) fn counts<K: Copy + Ord + Default>(bounds: &[K], keys: &[K]) -> Vec<u
     counts
 }
 
-/// Without a branch that depends on a key: none would be foreseen.
+/// Searches several keys without a branch that depends on a key, because the processor could not
+/// predict such a branch.
 fn lanes_counts<K: Copy + Ord>(bounds: &[K], keys: &[K; LANES]) -> [usize; LANES] {
     let mut counts = [0; LANES];
-    // The count of each key lies between the one so far and `left` more.
+    // The count of each key is between the count so far and `left` more.
     let mut left = bounds.len();
     while left > 1 {
         let half = left / 2;

@@ -1,4 +1,4 @@
-//! Which file a row goes to, and its place there.
+//! Assigns rows to files, and to positions within a file.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::rank_histogram::{RankHistogram, Span};
 use super::spread::{spread, spread_again};
 use super::{hilbert, zorder};
 
-/// How files are laid out, the simpler first.
+/// The methods of laying out files. Simpler methods come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
@@ -16,15 +16,15 @@ pub enum Method {
     ZOrder,
     /// Rows along Hilbert's curve.
     Hilbert,
-    /// Files are boxes, made by cutting one column after the other.
+    /// Files are boxes. They are made by cutting one column after the other.
     KdTree,
 }
 
 impl Method {
-    /// All of them, the simpler first.
+    /// All methods. Simpler ones come first.
     pub const ALL: [Self; 3] = [Self::ZOrder, Self::Hilbert, Self::KdTree];
 
-    /// As users write it.
+    /// Returns the name as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::ZOrder => "zorder",
@@ -34,36 +34,38 @@ impl Method {
     }
 }
 
-/// The division of rows, known by their ranks in each column, into files of about equally many
-/// rows, and of each file into parts that lie in order and have equally many rows.
+/// A division of rows into files, according to their ranks in each column. The files have about the
+/// same number of rows. Each file is divided into consecutive parts with about the same number of
+/// rows.
 ///
-/// Buckets are numbered from 0 on; those of a file come one after the other: `bucket / parts` is
-/// the file.
+/// Buckets are numbered from 0. The buckets of a file are consecutive, so `bucket / parts` is the
+/// file.
 #[derive(Debug, Clone)]
 pub struct Split {
     files: usize,
     parts: usize,
-    /// For each column, how far apart ranks lie on a curve.
+    /// For each column, the positions of its ranks on the axis of a curve.
     places: Vec<Vec<u16>>,
     shape: Shape,
 }
 
 #[derive(Debug, Clone)]
 enum Shape {
-    /// Cuts of all buckets, the method being Hilbert's or not.
+    /// The cuts between all buckets. The curve is Hilbert's curve or a Z-order.
     Curve { is_hilbert: bool, cuts: Cuts },
-    /// A file for each leaf, and the cuts of each file into parts one after the other.
+    /// The tree, which has files in its leaves, and the cuts of each file into consecutive parts.
     Tree { tree: Tree, cuts: Cuts },
 }
 
 impl Split {
-    /// From sampled rows. All columns are equally long, here and below.
+    /// Creates a split from sampled rows. Here and in all methods, the columns have the same
+    /// length.
     pub fn new(method: Method, sample: &[Vec<u16>], files: usize, parts: usize) -> Self {
         let histograms: Vec<RankHistogram> = sample.iter().map(|column| RankHistogram::of(column)).collect();
         Self::of_masses(method, sample, &histograms, files.max(1), parts.max(1))
     }
 
-    /// Returns the one that skips most of the sample, be it by little.
+    /// Creates the split that skips most of the sample. A small advantage is enough.
     pub fn best(sample: &[Vec<u16>], files: usize, parts: usize) -> Self {
         let [simple, others @ ..] = Method::ALL.map(|method| Self::new(method, sample, files, parts));
         let mut best = (mean(&simple.skipping(sample)), simple);
@@ -76,7 +78,7 @@ impl Split {
         best.1
     }
 
-    /// Returns how it lays out files.
+    /// Returns the method by which files are laid out.
     pub fn method(&self) -> Method {
         match self.shape {
             Shape::Curve { is_hilbert: false, .. } => Method::ZOrder,
@@ -85,14 +87,14 @@ impl Split {
         }
     }
 
-    /// Returns how many buckets there are, rows or not.
+    /// Returns the number of buckets, including buckets without rows.
     pub fn buckets(&self) -> usize {
         self.files * self.parts
     }
 
-    /// Returns the bucket of each row. Rows of the same ranks are in the same one, unless no cut
-    /// between ranks leaves files of a fair size: then rows are spread evenly by their number in
-    /// the whole input, where these begin with `first_row`.
+    /// Returns the bucket of each row. Rows with the same ranks are in the same bucket, unless no
+    /// cut between ranks gives files of a fair size. In that case rows are spread evenly by their
+    /// number in the whole input. `first_row` is the number of the first row.
     pub fn assign(&self, columns: &[Vec<u16>], first_row: u64) -> Vec<u32> {
         match &self.shape {
             Shape::Curve { cuts, .. } => cuts.counts(&self.keys(columns), |row| spread(first_row + row as u64)),
@@ -109,7 +111,7 @@ impl Split {
         }
     }
 
-    /// What rows are sorted by within a bucket.
+    /// Returns the keys by which rows are sorted within a bucket.
     pub fn keys(&self, columns: &[Vec<u16>]) -> Vec<u128> {
         let placed: Vec<Vec<u16>> = columns.iter().zip(&self.places).map(|(column, places)| place(column, places)).collect();
         match self.method() {
@@ -118,9 +120,9 @@ impl Split {
         }
     }
 
-    /// Returns for each column, the share of files that a query for one value need not read, on
-    /// average over the values of sampled rows: a file is read if the value lies between its least
-    /// and its greatest. Files without sampled rows do not count.
+    /// Returns for each column the share of files that a query for one value can skip, on average
+    /// over the values of sampled rows. A query reads a file if the value is between the file's
+    /// least and greatest values. Files without sampled rows do not count.
     pub fn skipping(&self, sample: &[Vec<u16>]) -> Vec<f64> {
         let histograms: Vec<RankHistogram> = sample.iter().map(|column| RankHistogram::of(column)).collect();
         let mut files = self.assign(sample, 0);
@@ -145,7 +147,7 @@ impl Split {
     }
 }
 
-/// Cuts into files, and these into parts.
+/// Cuts sorted keys into files, and each file into parts.
 fn curve_cuts(mut keys: Vec<u128>, files: usize, parts: usize) -> Cuts {
     keys.sort_unstable();
     let (mut of_files, mut cuts) = (Cuts::default(), Cuts::default());
@@ -158,7 +160,7 @@ fn curve_cuts(mut keys: Vec<u128>, files: usize, parts: usize) -> Cuts {
     cuts
 }
 
-/// Cuts of each file into parts, the same ones for files among which rows are spread.
+/// Cuts each file into parts. Files among which the rows of one leaf are spread have the same cuts.
 fn tree_cuts(tree: &Tree, sample: &[Vec<u16>], keys: &[u128], parts: usize) -> Cuts {
     let leaves = tree.files();
     let mut keys_of_leaves = vec![Vec::new(); leaves.len()];
@@ -176,7 +178,7 @@ fn tree_cuts(tree: &Tree, sample: &[Vec<u16>], keys: &[u128], parts: usize) -> C
     cuts
 }
 
-/// Returns the ranks of a column as places; ranks that no sampled row has are at the end.
+/// Returns the positions of the ranks of a column. Ranks above all sampled ranks are at the end.
 fn place(column: &[u16], places: &[u16]) -> Vec<u16> {
     let last = places.last().copied().unwrap_or(0);
     column.iter().map(|rank| places.get(usize::from(*rank)).copied().unwrap_or(last)).collect()

@@ -1,27 +1,28 @@
-//! Bounds of texts and binaries: compared as integers of their first bytes, and as bytes only where
-//! these tie.
+//! Bounds of strings and binaries. Their first bytes are compared as integers. The remaining bytes
+//! are compared only if the first ones are equal.
 
 use super::bounds::{bounds_of, sorted};
 use super::search::counts;
 
 /// The bytes that a key holds.
 const BYTES: usize = 15;
-/// The bytes of a bound behind those of its key. Statistics hold less.
+/// The number of bytes of a bound that are kept after its key. Statistics keep fewer bytes.
 const TAIL: usize = 49;
-/// What a sample begins with in common is looked for no further than this.
+/// The greatest length of the common prefix of a sample.
 const MOST_COMMON: usize = 256;
 
-/// Keys of texts that are whole within them end with 1 to 16, of longer ones with this.
+/// The last byte of the key of a string that does not fit into the key. The last byte of any other
+/// key is 1 to 16.
 const LONG: u8 = 17;
 const BELOW_ALL: u128 = 0;
 const ABOVE_ALL: u128 = u128::MAX;
 
-/// Bounds in order, without what all of the sample begins with.
+/// Sorted bounds without the common prefix of the sample.
 #[derive(Debug, Clone)]
 pub(super) struct StringBounds {
     common: Vec<u8>,
     keys: Vec<u128>,
-    /// What follows behind each key; none at all if all keys hold whole texts.
+    /// The bytes that follow after each key. There are no tails if all keys hold whole strings.
     tails: Vec<Box<[u8]>>,
 }
 
@@ -38,7 +39,7 @@ impl StringBounds {
         Self { common: common.to_vec(), keys, tails }
     }
 
-    /// Returns for each text, how many bounds are not above it.
+    /// Returns for each string the number of bounds that are not above it.
     pub(super) fn counts(&self, texts: &[&[u8]]) -> Vec<u32> {
         let keys: Vec<u128> = texts.iter().map(|text| self.key(text)).collect();
         let mut counts = counts(&self.keys, &keys);
@@ -50,7 +51,8 @@ impl StringBounds {
         counts
     }
 
-    /// Counts bounds of the same key only as far as their tails are not above the text's.
+    /// Corrects a count: of the bounds with the same key, only those with a tail that is not above
+    /// the string's tail count.
     fn settle(&self, count: &mut u32, key: u128, text: &[u8]) {
         let rest = text.get(self.common.len() + BYTES..).unwrap_or_default();
         let end = *count as usize;
@@ -68,8 +70,8 @@ impl StringBounds {
     }
 }
 
-/// Returns the first bytes, then the length, which tells a text from the same one with zeros behind
-/// it.
+/// Returns the first bytes, followed by the length. The length distinguishes a string from the same
+/// string with zeros appended.
 fn key_of_rest(rest: &[u8]) -> u128 {
     let mut bytes = [0; BYTES + 1];
     match rest.first_chunk() {
@@ -85,7 +87,7 @@ fn key_of_rest(rest: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Returns whether the key does not hold the whole text.
+/// Returns whether the key does not hold the whole string.
 fn is_long(key: u128) -> bool {
     key.to_be_bytes()[BYTES] == LONG
 }
@@ -95,7 +97,7 @@ fn tail(rest: &[u8]) -> &[u8] {
     tail.get(..TAIL).unwrap_or(tail)
 }
 
-/// What all texts begin with.
+/// Returns the common prefix of all strings.
 fn common<'a>(texts: &[&'a [u8]]) -> &'a [u8] {
     let Some((first, others)) = texts.split_first() else { return &[] };
     let mut common = first.get(..MOST_COMMON).unwrap_or(first);

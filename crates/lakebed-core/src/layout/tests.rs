@@ -2,7 +2,7 @@ mod curves;
 mod ranks;
 mod splits;
 
-/// Numbers that look random, the same each time.
+/// A generator of numbers that look random and are the same in each run.
 struct Numbers(u64);
 
 impl Numbers {

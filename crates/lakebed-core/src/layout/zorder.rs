@@ -1,4 +1,4 @@
-//! Z-order: the bits of all ranks in turn.
+//! Z-order: the bits of all ranks are interleaved.
 
 use std::array::from_fn;
 
@@ -6,10 +6,10 @@ use std::array::from_fn;
 const BITS: usize = 128;
 
 /// Returns the most significant bit of each rank, from the first column to the last, then the next
-/// bit of each, and so on, as far as 128 bits reach. That is all of them for up to eight columns;
-/// below the 128th no files would be told apart.
+/// bit of each, and so on, up to 128 bits. With up to eight columns, these are all bits. The bits
+/// after the 128th would distinguish no files.
 ///
-/// The first bit is the key's most significant one, however many there are.
+/// The first bit is always the key's most significant bit, independent of the number of columns.
 pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {
     let rows = columns.first().map_or(0, Vec::len);
     let table = Table::new(columns.len());
@@ -22,7 +22,7 @@ pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {
     keys
 }
 
-/// The bits of each byte, so far apart that those of other columns fit between.
+/// The bits of each byte, spaced so that the bits of the other columns fit between them.
 struct Table {
     high: [u128; 256],
     low: [u128; 256],

@@ -1,9 +1,11 @@
-//! The rows of a checkpoint: the columns that answer a question, and the actions of the rows.
+//! The rows of a checkpoint: the columns that each kind of reader needs, and the actions of the
+//! rows.
 //!
-//! A checkpoint has one struct column per action, and each row fills one of them. Files as Arrow
-//! columns are in `files`, because owned values of a million files are not needed. The JSON top
-//! file of a V2 checkpoint holds lines of actions, which [`json`](crate::action::json) parses. Start
-//! with [`other_actions`]. [`write`](mod@write) is the opposite direction.
+//! A checkpoint has one struct column per action, and each row fills one of them. The columns of
+//! files are handled in `files`, because a table may have a million files and owned values for them
+//! would need too much memory. The JSON top file of a V2 checkpoint holds lines of actions, which
+//! [`json`](crate::action::json) parses. Start with [`other_actions`]. [`write`](mod@write) is the
+//! opposite direction.
 
 mod struct_rows;
 #[cfg(test)]
@@ -20,8 +22,8 @@ use crate::{Error, Result};
 
 use struct_rows::StructRows;
 
-/// The columns that answer a question, each as the names on its path from the root. A column
-/// includes everything below it.
+/// The sets of columns that readers need. Each column is given as the names on its path from the
+/// root, and includes everything below it.
 pub mod columns {
     /// A set of columns.
     pub type Columns = &'static [&'static [&'static str]];

@@ -1,9 +1,9 @@
 //! The checksum file of a version (`.crc`): sums over its state, and parts of the state itself.
 //! PROTOCOL "Version Checksum File".
 //!
-//! A reader of the checksum saves the replay that would give the same values. The file is
-//! disposable: an incomplete one is treated as missing. [`Successor`] computes the next checksum
-//! from a commit, and [`VersionChecksum::of_state`] computes one from a whole state.
+//! A reader of the checksum need not replay the log to get the same values. The file is disposable:
+//! an incomplete one is treated as missing. [`Successor`] computes the next checksum from a commit,
+//! and [`VersionChecksum::of_state`] computes one from a whole state.
 
 mod difference;
 mod histogram;
@@ -23,8 +23,8 @@ pub use histogram::{DeletedRecordCounts, FileSizeHistogram};
 pub use successor::{FileChanges, Successor};
 pub use tally::Tally;
 
-/// The file does not list more transactions or domains than this, because it is read whenever the
-/// table is opened.
+/// The most transactions, and the most domains, that the file lists. The number is limited because
+/// the file is read whenever the table is opened.
 const MAX_LISTED: usize = 100;
 
 /// The content of the file.
@@ -56,8 +56,8 @@ pub struct VersionChecksum {
     pub file_size_histogram: Option<FileSizeHistogram>,
 }
 
-/// The fields that are used. Others, which may include every file of the table, are skipped without
-/// a copy.
+/// The fields that are used. Other fields, which may include every file of the table, are skipped
+/// without a copy.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {
@@ -75,7 +75,7 @@ struct Fields {
     num_deletion_vectors_opt: Option<Value>,
     deleted_record_counts_histogram_opt: Option<Value>,
     file_size_histogram: Option<Value>,
-    /// The name that Delta Spark used before.
+    /// An older name that Delta Spark used for the histogram.
     histogram_opt: Option<Value>,
 }
 

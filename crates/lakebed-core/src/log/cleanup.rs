@@ -38,8 +38,8 @@ pub struct CleanupPlan {
     pub files: Vec<LogPath>,
 }
 
-/// Versions before this moment are older than the retention period. As in Delta Spark, it is cut to
-/// midnight, so one cleanup a day is enough.
+/// Returns the oldest moment within the retention period. As in Delta Spark, it is cut to midnight,
+/// so one cleanup a day is enough. Versions before this moment are older than the retention period.
 pub fn cutoff_ms(now_ms: i64, retention_ms: i64) -> i64 {
     let moment = now_ms.saturating_sub(retention_ms);
     moment.saturating_sub(moment.rem_euclid(DAY_MS))

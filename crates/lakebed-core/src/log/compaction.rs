@@ -15,7 +15,7 @@ use crate::action::Action;
 use crate::action::json::{CommitLines, FileLine, Line, lines, read_line};
 use crate::{Error, Result};
 
-/// The subject of an action. Of all actions with one subject only the newest counts.
+/// The subject of an action. Only the newest of all actions with one subject counts.
 #[derive(PartialEq, Eq, Hash)]
 enum Subject {
     Protocol,
@@ -50,7 +50,8 @@ pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> R
     Ok(kept)
 }
 
-/// `None` for actions that concern only their own commit.
+/// Returns the subject of a line's action, or `None` for actions that concern only their own
+/// commit.
 fn subject(line: Line<'_>) -> Option<Subject> {
     Some(match line {
         Line::File(FileLine::Add(add)) => {

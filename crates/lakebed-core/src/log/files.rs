@@ -25,7 +25,7 @@ pub mod column {
     pub const PATH: &str = "path";
     /// Strings by physical column name.
     pub const PARTITION_VALUES: &str = "partitionValues";
-    /// The same as typed values. Only some checkpoints have it.
+    /// Typed values by physical column name. Only some checkpoints have this column.
     pub const PARTITION_VALUES_PARSED: &str = "partitionValues_parsed";
     /// The size of the file in bytes.
     pub const SIZE: &str = "size";
@@ -33,7 +33,7 @@ pub mod column {
     pub const MODIFICATION_TIME: &str = "modificationTime";
     /// Statistics as JSON.
     pub const STATS: &str = "stats";
-    /// Statistics as typed values. Only some checkpoints have it.
+    /// Statistics as typed values. Only some checkpoints have this column.
     pub const STATS_PARSED: &str = "stats_parsed";
     /// Key-value pairs of the writer.
     pub const TAGS: &str = "tags";
@@ -167,7 +167,7 @@ impl FileBatch {
         Ok(array.as_primitive::<Int64Type>().clone())
     }
 
-    /// Returns the batch with only these columns, as far as they were read.
+    /// Returns the batch with only these columns. Columns that were not read are ignored.
     pub fn select(&self, names: &[&str]) -> Result<Self> {
         let schema = self.batch.schema();
         let wanted = schema.fields().iter().enumerate().filter(|(_, field)| names.contains(&field.name().as_str()));
@@ -233,7 +233,7 @@ impl FileBatch {
         map_texts(map, physical)
     }
 
-    /// Returns for each file the value of a tag. Null if the file does not have the tag.
+    /// Returns for each file the value of a tag, or null if the file does not have the tag.
     pub fn tag_texts(&self, name: &str) -> Result<StringArray> {
         match self.column(column::TAGS).and_then(|array| array.as_map_opt()) {
             Some(map) => map_texts(map, name),
@@ -251,7 +251,7 @@ impl FileBatch {
         Ok(tags.iter().enumerate().map(|(row, tag)| Some(tag == Some(COMPLETE) || is_told(row))).collect())
     }
 
-    /// Returns a string column. All null if the files do not have it.
+    /// Returns a string column. All values are null if the files do not have the column.
     pub fn texts(&self, name: &str) -> Result<StringArray> {
         match self.column(name) {
             Some(array) => plain_text(array),
@@ -269,7 +269,7 @@ impl FileBatch {
     }
 
     /// Returns whether `partitionValues_parsed` cannot differ from the string. It may differ for
-    /// timestamps, whose strings have no zone, and for CHAR, which is padded when parsed.
+    /// timestamps, because their strings have no zone, and for CHAR, which is padded when parsed.
     pub fn trusts_parsed(data_type: PrimitiveType) -> bool {
         use PrimitiveType as P;
         matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean)
@@ -287,8 +287,8 @@ impl FileBatch {
         Ok(Some(arrow_cast::cast(array, &wanted)?))
     }
 
-    /// Returns the wanted statistics as one array each, null where unknown. If the struct has none
-    /// of them for a file, they come from its JSON.
+    /// Returns the `wanted` statistics as one array each, with null for unknown values. If the
+    /// struct has none of them for a file, they come from the file's JSON.
     pub fn stats(&self, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
         let parsed = self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
         let texts = self.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
@@ -301,7 +301,7 @@ impl FileBatch {
     }
 }
 
-/// Replaces rows where all arrays are null by the values of the JSON strings.
+/// Fills rows in which all arrays are null with the values of the JSON strings.
 fn fill_up(arrays: Vec<ArrayRef>, texts: &StringArray, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
     let silent = |row: usize| arrays.iter().all(|array| array.is_null(row));
     let silent: BooleanArray = (0..texts.len()).map(|row| Some(silent(row))).collect();
@@ -355,7 +355,7 @@ fn bad_descriptor(what: String) -> Error {
     Error::corrupt("_delta_log", format!("a deletion vector descriptor with {what}"))
 }
 
-/// Returns for each map the value of one key. Null if the key is absent.
+/// Returns for each map the value of one key, or null if the key is absent.
 fn map_texts(map: &MapArray, wanted: &str) -> Result<StringArray> {
     let keys = plain_text(map.keys())?;
     let values = plain_text(map.values())?;
@@ -399,7 +399,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks the files of a checkpoint whose rows have these paths. The struct is null where
+    /// Checks the files of a checkpoint with these paths in its rows. The struct is null where
     /// `is_add` is false.
     #[track_caller]
     fn check(paths: StringArray, is_add: Option<Vec<bool>>, expected: &[&str]) {

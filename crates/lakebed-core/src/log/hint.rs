@@ -1,7 +1,7 @@
 //! `_last_checkpoint`: the hint at the newest checkpoint. Any of its fields may be outdated or
 //! wrong.
 //!
-//! [`parse`] refuses a hint that cannot be trusted: a torn file, or a file whose checksum differs.
+//! [`parse`] refuses a hint that cannot be trusted: a torn file, or a file with a wrong checksum.
 //! PROTOCOL "Last Checkpoint File Schema".
 
 mod canonical;
@@ -95,7 +95,8 @@ fn v2_from_fields(fields: &Map<String, Value>) -> Option<V2Hint> {
     })
 }
 
-/// Returns all actions, or `None`, because an incomplete list would look complete.
+/// Returns all actions. It returns `None` if one cannot be parsed, because an incomplete list would
+/// look complete.
 fn all_actions(lines: &[Value]) -> Option<Vec<Action>> {
     let actions: Result<Vec<_>> = lines.iter().map(|line| json::from_value(line.clone())).collect();
     Some(actions.ok()?.into_iter().flatten().collect())
@@ -130,8 +131,8 @@ impl Hint {
         Ok(Value::Object(fields).to_string())
     }
 
-    /// `version`, `size` and `parts` come first, so a client that reads a torn file without a check
-    /// gets all three from one write.
+    /// Returns the fields of the file. `version`, `size` and `parts` come first, so a client that
+    /// reads a torn file without a check gets all three from one write.
     fn to_fields(&self) -> Result<Map<String, Value>> {
         let mut fields = Map::new();
         fields.insert("version".to_owned(), self.version.into());

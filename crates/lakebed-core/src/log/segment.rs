@@ -40,9 +40,10 @@ pub struct LogSegment {
 /// checksums count as absent, and so do all files in `unusable` except commits. A caller that does
 /// not trust compactions leaves them out of the listing.
 ///
-/// If several checkpoints have the same version, the order of preference is: one with a unique
-/// name, because its file actions are in files that opening need not read; then a classic one; then
-/// the multi-part one with the fewest parts. Among equals the last name wins.
+/// If several checkpoints have the same version, the order of preference is as follows. A
+/// checkpoint with a unique name comes first, because its file actions are in separate files that
+/// are not needed to open the table. Then comes a classic one, and then the multi-part one with the
+/// fewest parts. Among equals the last name wins.
 pub fn plan(listed: &[ListedLogFile], target: Option<u64>, unusable: &HashSet<String>) -> Result<LogSegment> {
     let log = SortedListing::sort(listed, unusable);
     let latest = log.latest().ok_or_else(|| {
@@ -84,7 +85,8 @@ impl SortedListing<'_> {
         Error::corrupt(LOG_DIR, format!("version {version} cannot be rebuilt: {why}"))
     }
 
-    /// `; the log can rebuild versions 3 to 7`, if it can rebuild any.
+    /// Returns a text such as `; the log can rebuild versions 3 to 7`. The text is empty if the log
+    /// can rebuild no version.
     fn rebuildable(&self) -> String {
         match range::rebuildable(self) {
             Some(range) if range.start() == range.end() => format!("; the log can rebuild version {} only", range.start()),

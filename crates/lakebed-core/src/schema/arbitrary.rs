@@ -31,7 +31,7 @@ pub fn any_primitive() -> impl Strategy<Value = PrimitiveType> {
     ]
 }
 
-/// Metadata with all kinds of JSON in it.
+/// Returns metadata with all kinds of JSON.
 pub fn any_field_metadata() -> impl Strategy<Value = FieldMetadata> {
     let value = prop_oneof![
         Just(Value::Null),

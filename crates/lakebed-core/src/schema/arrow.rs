@@ -1,5 +1,5 @@
-//! The Arrow form of schemas. One Delta type has one Arrow type here, whatever a file stores;
-//! `widen` brings other ones to it.
+//! The Arrow form of schemas. Each Delta type has one Arrow type in this form, independent of the
+//! types that files store. `widen` casts arrays of other types to it.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use super::field_metadata::{metadata_from_arrow, metadata_to_arrow};
 use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
-/// The zone of every timestamp with one.
+/// The time zone of every timestamp that has one.
 pub const UTC: &str = "UTC";
-/// What Arrow calls a variant in a field's metadata.
+/// The extension name of a variant in the metadata of an Arrow field.
 const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 
-/// Returns the Arrow schema of a table or of its files. Metadata of fields stays behind.
+/// Returns the Arrow schema of a table or of its files. The metadata of fields is left out.
 pub fn schema_to_arrow(schema: &StructType) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields_to_arrow(schema)?)))
 }
 
-/// The same with the notes on columns in the metadata of fields, so that [`schema_from_arrow`]
-/// gives the same schema again. What belongs to one table alone stays behind: names and ids of
-/// column mapping, marks of identity columns, former types.
+/// Returns the Arrow schema with the notes on columns in the metadata of fields, so that
+/// [`schema_from_arrow`] gives the same schema again. Metadata that belongs to one table alone is
+/// left out: names and ids of column mapping, marks of identity columns, and former types.
 pub fn schema_with_notes(schema: &StructType) -> Result<SchemaRef> {
     let arrow = schema_to_arrow(schema)?;
     Ok(Arc::new(Schema::new(noted_fields(arrow.fields(), schema))))
@@ -55,13 +55,14 @@ fn noted_type(arrow: &ArrowType, data_type: &DataType) -> ArrowType {
     }
 }
 
-/// What tells a variant from the struct that it is in Arrow.
+/// Returns the metadata entry that distinguishes a variant from the struct by which Arrow
+/// represents it.
 fn extension(data_type: &DataType) -> Option<(String, String)> {
     let is_variant = *data_type == PrimitiveType::Variant.into();
     is_variant.then(|| (EXTENSION_NAME.to_owned(), VARIANT_EXTENSION.to_owned()))
 }
 
-/// Returns the Arrow type of a Delta type. Only a decimal of impossible precision has none.
+/// Returns the Arrow type of a Delta type. It fails only for a decimal of impossible precision.
 pub fn type_to_arrow(data_type: &DataType) -> Result<ArrowType> {
     Ok(match data_type {
         DataType::Primitive(primitive) => primitive_to_arrow(*primitive)?,
@@ -94,7 +95,7 @@ pub fn primitive_to_arrow(primitive: PrimitiveType) -> Result<ArrowType> {
         PrimitiveType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         PrimitiveType::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
         PrimitiveType::Decimal { precision, scale } if (1..=38).contains(&precision) && scale <= precision => {
-            // At most 38, so it fits.
+            // The scale is at most 38, so it fits.
             ArrowType::Decimal128(precision, scale.cast_signed())
         }
         PrimitiveType::Decimal { .. } => return Err(Error::schema_mismatch(format!("there is no {primitive}"))),
@@ -108,7 +109,7 @@ pub fn primitive_to_arrow(primitive: PrimitiveType) -> Result<ArrowType> {
     })
 }
 
-/// The same with nulls allowed everywhere but in the keys of maps.
+/// Returns the Arrow type with nulls allowed everywhere except in the keys of maps.
 pub fn nullable_type_to_arrow(data_type: &DataType) -> Result<ArrowType> {
     Ok(nullable_type(&type_to_arrow(data_type)?))
 }
@@ -133,11 +134,12 @@ fn fields_to_arrow(fields: &StructType) -> Result<Fields> {
     fields.fields.iter().map(|field| Ok(Field::new(&field.name, type_to_arrow(&field.data_type)?, field.nullable))).collect()
 }
 
-/// Returns the Delta schema that can hold what an Arrow schema describes; the inverse of
-/// [`schema_to_arrow`], and more: large, view, dictionary and fixed-size forms count as the plain
-/// ones, unsigned integers as the next wider signed ones. A variant is known by its extension name
-/// alone. Notes on columns are taken from the metadata of fields. What no Delta type can hold is an
-/// error that names the column.
+/// Returns the Delta schema that can hold data of an Arrow schema.
+///
+/// This is the inverse of [`schema_to_arrow`] and accepts more types: large, view, dictionary and
+/// fixed-size forms count as the plain ones, and unsigned integers as the next wider signed ones. A
+/// variant is recognized by its extension name alone. Notes on columns are taken from the metadata
+/// of fields. If no Delta type can hold a column, the error names the column.
 pub fn schema_from_arrow(schema: &Schema) -> Result<StructType> {
     fields_from_arrow(schema.fields(), "")
 }
@@ -215,7 +217,8 @@ fn map_from_arrow(entries: &Field, place: &str) -> Result<DataType> {
     }
 }
 
-/// A negative scale stands for zeros before the point.
+/// Returns the decimal type that can hold an Arrow decimal. A negative scale stands for zeros
+/// before the decimal point.
 fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
     let zeros = u8::try_from(-i16::from(scale)).unwrap_or(0);
     let scale = u8::try_from(scale).unwrap_or(0);
@@ -227,8 +230,8 @@ fn no_delta_type(arrow: &ArrowType, place: &str) -> Error {
     Error::schema_mismatch(format!("column {place}: no Delta type can hold {}", foreign_name(arrow)))
 }
 
-/// Returns the name of a type for messages: that of the Delta type which can hold it, if there is
-/// one.
+/// Returns the name of a type for messages. It is the name of the Delta type that can hold the
+/// type, if there is one.
 pub fn type_name(arrow: &ArrowType) -> String {
     let name = type_from_arrow(arrow, "").map_or_else(|_| foreign_name(arrow), |data_type| data_type.to_string());
     match arrow {
@@ -249,7 +252,7 @@ fn foreign_name(arrow: &ArrowType) -> String {
         | ArrowType::Decimal64(precision, scale)
         | ArrowType::Decimal128(precision, scale)
         | ArrowType::Decimal256(precision, scale) => format!("decimal({precision},{scale})"),
-        // Of types with parts, one of the parts is of such a type.
+        // No Delta type can hold a type with parts if it cannot hold one of the parts.
         ArrowType::Struct(_) => "struct".to_owned(),
         ArrowType::Map(..) => "map".to_owned(),
         _ => "array".to_owned(),
@@ -385,8 +388,8 @@ mod tests {
         );
     }
 
-    /// The same schema without what Arrow's form does not keep: metadata, and which structs are
-    /// variants.
+    /// Returns the schema without the facts that the Arrow form does not keep: metadata, and which
+    /// structs are variants.
     fn plain(schema: &StructType) -> StructType {
         let fields = schema.fields.iter();
         StructType {

@@ -1,9 +1,9 @@
 //! Decides which data may be written to which column, and lists the differences that prevent a
 //! write in readable form.
 //!
-//! Names are matched without regard to case, in any order. Numbers may be written to narrower
-//! types, value by value, if nothing is lost. A string never becomes a number, and a wall-clock
-//! time never becomes an instant. Read [`compare`] first.
+//! Names are matched without regard to case, in any order. Numbers may be written to narrower types
+//! if each value fits without loss. A string never becomes a number, and a wall-clock time never
+//! becomes an instant. Read [`compare`] first.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::widen::is_widening;
 /// A difference that prevents data from being written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// The column, fields of structs as `a.b`.
+    /// The column. A field of a struct is written as `a.b`.
     pub column: String,
     /// The kind of the difference.
     pub kind: DifferenceKind,
@@ -22,7 +22,7 @@ pub struct Difference {
 /// The kind of a difference that prevents data from being written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DifferenceKind {
-    /// The table does not have the column, which the data has with this type.
+    /// The table does not have the column. The data has it with this type.
     NotInTable(DataType),
     /// The data does not have the column, which must not be null and has no generated or default
     /// value.

@@ -1,8 +1,9 @@
 //! CHAR(n): strings that are padded with blanks to n characters when they are read, as in Spark.
 //!
-//! In the log such a column is a `string`. A type in Spark's spelling under [`CHAR_VARCHAR`] in the
-//! metadata of the column says which of its strings are CHAR or VARCHAR, once for all types inside
-//! it. VARCHAR matters only to writers. Read [`with_lengths`] first, then [`pad`].
+//! In the log such a column is a `string`. The metadata of the column has a type in Spark's
+//! spelling under [`CHAR_VARCHAR`]. This type marks the CHAR and VARCHAR strings of the column,
+//! including those inside nested types. VARCHAR matters only to writers. Read [`with_lengths`]
+//! first, then [`pad`].
 
 use std::borrow::Cow;
 use std::iter::repeat_n;
@@ -188,12 +189,12 @@ pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
     Ok(Arc::new(padded.finish()))
 }
 
-/// Returns for each upper bound of stored strings an upper bound of the padded ones. A lower bound
-/// stays valid, because padding makes no string less.
+/// Returns for each upper bound of stored strings an upper bound of the padded strings. A lower
+/// bound stays valid, because padding makes no string less.
 ///
-/// It is not the padded bound: below "a\n" there is "a", and "a " is above it. But no padded text
-/// goes above the bound's beginning, up to its first character below the blank, with the character
-/// after the blank behind it: so nothing has to be padded.
+/// The result is not the padded bound: "a" is below the bound "a\n", but "a " is above it. So the
+/// bound is cut before its first character below the blank, and "!", the character after the blank,
+/// is appended. No padded string is above this result, and nothing has to be padded.
 pub fn pad_upper_bounds(bounds: &StringArray, length: u32) -> StringArray {
     let padded = |bound: &str| {
         let plain = bound.find(|letter| letter < ' ').and_then(|end| bound.get(..end)).unwrap_or(bound);
@@ -205,7 +206,7 @@ pub fn pad_upper_bounds(bounds: &StringArray, length: u32) -> StringArray {
     bounds.iter().map(|bound| bound.map(padded)).collect()
 }
 
-/// Returns how many blanks a string lacks.
+/// Returns the number of blanks with which a string must be padded.
 fn blanks(text: &str, length: u32) -> usize {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     length.saturating_sub(if text.is_ascii() { text.len() } else { text.chars().count() })
@@ -219,8 +220,8 @@ mod tests {
     use super::*;
     use crate::kit::schema::{array_of, field, field_with, schema, struct_of};
 
-    /// The type of a column whose JSON type and words are these, as the lengths of its texts in
-    /// order, 0 for those without.
+    /// Checks the lengths of the strings in a column with this JSON type and this spelling, in
+    /// order. A length of 0 stands for a string without a length.
     #[track_caller]
     fn check(json: &str, words: &str, expected: &[u32]) {
         let metadata = format!("\"{CHAR_VARCHAR}\":{}", serde_json::Value::from(words));

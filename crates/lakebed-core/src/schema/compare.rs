@@ -1,8 +1,8 @@
-//! What a later schema of a table does to readers of an earlier one: whether its rows can still be
-//! given in the old columns, and what became of columns.
+//! Compares a later schema of a table with an earlier one, for readers of the earlier one.
 //!
-//! [`first_obstacle`] answers the first, by logical names, as Delta Spark's streams ask it;
-//! [`column_changes`] the second, by physical names.
+//! [`first_obstacle`] returns whether rows of the later schema can still be returned in the old
+//! columns. It compares columns by logical names, as Delta Spark's streams do. [`column_changes`]
+//! lists the columns that were renamed, dropped or changed. It compares columns by physical names.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use super::mapping::{MappingMode, physical_name};
 use super::types::{DataType, PrimitiveType, StructType};
 use super::widen::is_widening;
 
-/// Why rows of one schema cannot be given as rows of another; None if they can.
+/// Returns why rows of one schema cannot be returned as rows of another, or `None` if they can.
 ///
-/// Columns that the rows lack are null. Every column that they have must be asked for, must have
-/// the same type (or, if `widen`, a wider one), and must not hold nulls where none are expected.
+/// Columns that the rows lack are null. Every column of the rows must be in `wanted`, must have the
+/// same type (or, if `widen`, a wider one), and must not hold nulls where none are expected.
 pub fn first_obstacle(rows: &StructType, wanted: &StructType, widen: bool) -> Option<String> {
     in_struct(rows, wanted, widen, "")
 }
@@ -52,7 +52,8 @@ fn in_type(rows: &DataType, wanted: &DataType, widen: bool, name: &str) -> Optio
     }
 }
 
-/// A length is a note on a column of text.
+/// Returns whether two types are equal. All types of strings are equal, because a length is only a
+/// note on a column.
 fn is_same(one: PrimitiveType, other: PrimitiveType) -> bool {
     let plain = |primitive| if matches!(primitive, PrimitiveType::Char { .. }) { PrimitiveType::String } else { primitive };
     plain(one) == plain(other)
@@ -67,22 +68,22 @@ fn kind(data_type: &DataType) -> String {
     }
 }
 
-/// What became of columns between two schemas of a table, told apart by their physical names.
-/// Columns are named by their paths.
+/// The changes of columns between two schemas of a table. Columns are identified by their physical
+/// names, and listed by their paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ColumnChanges {
-    /// From the old path to the new one.
+    /// The old path and the new path of each renamed column.
     pub renamed: Vec<(String, String)>,
-    /// By their old paths.
+    /// The old paths of dropped columns.
     pub dropped: Vec<String>,
-    /// By their new paths, with the old type and the new one, into which the old one fits.
+    /// The columns that became wider: the new path, the old type and the new type.
     pub widened: Vec<(String, PrimitiveType, PrimitiveType)>,
-    /// By their new paths: of a type into which the old one does not fit.
+    /// The new paths of columns with a new type into which the old type does not fit.
     pub retyped: Vec<String>,
 }
 
 impl ColumnChanges {
-    /// Returns whether there are none that readers of the old columns would notice.
+    /// Returns whether there are no changes that readers of the old columns would notice.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -98,21 +99,22 @@ impl fmt::Display for ColumnChanges {
     }
 }
 
-/// What became of the columns of an old schema in a new one, each with its kind of column mapping.
+/// Returns the changes of columns from an old schema to a new one. Each schema comes with its kind
+/// of column mapping.
 pub fn column_changes(old: (&StructType, MappingMode), new: (&StructType, MappingMode)) -> ColumnChanges {
     let mut comparison = Comparison { modes: (old.1, new.1), changes: ColumnChanges::default() };
     comparison.structs((old.0, ""), (new.0, ""));
     comparison.changes
 }
 
-/// A comparison under way.
+/// The state of a comparison.
 struct Comparison {
     modes: (MappingMode, MappingMode),
     changes: ColumnChanges,
 }
 
 impl Comparison {
-    /// Compares structs, each with the path before its fields.
+    /// Compares two structs. Each comes with the path that its fields are under.
     fn structs(&mut self, (old, old_place): (&StructType, &str), (new, new_place): (&StructType, &str)) {
         for field in &old.fields {
             let physical = physical_name(field, self.modes.0);

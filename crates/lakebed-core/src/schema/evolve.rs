@@ -43,7 +43,8 @@ fn merge_field(field: &StructField, data: &DataType, options: MergeOptions) -> S
     StructField { data_type, metadata, ..field.clone() }
 }
 
-/// `path` leads from the nearest field to the type, as the history of types wants it.
+/// Merges two types. `path` leads from the nearest field to the type, as the history of types
+/// requires.
 fn merge_type(table: &DataType, data: &DataType, path: &str, options: MergeOptions, changes: &mut Vec<Value>) -> DataType {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match (table, data) {
@@ -72,8 +73,8 @@ fn merge_type(table: &DataType, data: &DataType, path: &str, options: MergeOptio
     }
 }
 
-/// Returns whether a column has to become wider for such data. A whole number does not turn a
-/// column into one of fractions by itself.
+/// Returns whether a column has to become wider for such data. A column of whole numbers does not
+/// become a column of fractions automatically.
 fn is_wider(from: PrimitiveType, to: PrimitiveType) -> bool {
     let changes_kind = matches!(
         (from, to),
@@ -107,15 +108,15 @@ fn nullable(data_type: &DataType) -> DataType {
 pub struct Mapping<N> {
     /// The highest id given so far.
     pub max_column_id: i64,
-    /// Makes a physical name, which no other column has; without one the first physical names are
-    /// the logical ones.
+    /// Makes a physical name that no other column has. Without it, the first physical names are the
+    /// logical ones.
     pub new_name: Option<N>,
-    /// Whether elements, keys and values get ids too, as Iceberg wants it.
+    /// Whether elements, keys and values get ids too, as Iceberg requires.
     pub nested_ids: bool,
 }
 
 impl<N: FnMut() -> String> Mapping<N> {
-    /// Returns the schema with names and ids everywhere. What has them keeps them.
+    /// Returns the schema with names and ids everywhere. Existing names and ids are kept.
     pub fn complete(&mut self, schema: &StructType, mode: MappingMode) -> StructType {
         if mode == MappingMode::None {
             return schema.clone();
@@ -161,7 +162,8 @@ impl<N: FnMut() -> String> Mapping<N> {
         }
     }
 
-    /// Ids of elements, keys and values stand with the field around them.
+    /// Gives ids to elements, keys and values. The metadata of the field around them holds these
+    /// ids.
     fn complete_nested(&mut self, field: &mut StructField) {
         let physical = field.metadata.get(PHYSICAL_NAME).and_then(Value::as_str).unwrap_or(&field.name).to_owned();
         let mut paths = Vec::new();
@@ -187,7 +189,7 @@ impl<N: FnMut() -> String> Mapping<N> {
     }
 }
 
-/// The ways to elements, keys and values below a field, up to the next fields.
+/// Collects the paths to elements, keys and values below a field, up to the next fields.
 pub fn nested_paths(data_type: &DataType, path: &str, paths: &mut Vec<String>) {
     let parts: Vec<(&str, &DataType)> = match data_type {
         DataType::Primitive(_) | DataType::Struct(_) => return,

@@ -1,5 +1,5 @@
-//! The notes on a column: what Delta keeps in a field's metadata. The fields of Arrow schemas carry
-//! them under the same keys, as text.
+//! The notes on a column: the entries that Delta keeps in a field's metadata. The fields of Arrow
+//! schemas have them under the same keys, as strings.
 
 use std::collections::HashMap;
 
@@ -9,28 +9,28 @@ use super::char_varchar::CHAR_VARCHAR;
 use super::types::FieldMetadata;
 use crate::{Error, Result};
 
-/// Under which key a column keeps words for people.
+/// The key of a column's comment.
 pub const COMMENT: &str = "comment";
-/// Under which key a column keeps the expression that computes it.
+/// The key of the expression that computes a generated column.
 pub const GENERATION_EXPRESSION: &str = "delta.generationExpression";
-/// Under which key a column keeps the value of rows that do not give one.
+/// The key of a column's default: the value of rows that do not give one.
 pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
-/// Under which key a column keeps a condition on its values.
+/// The key of a column's invariant: a condition on its values.
 pub const INVARIANTS: &str = "delta.invariants";
-/// Under which key an identity column keeps its first value.
+/// The key of the first value of an identity column.
 pub const IDENTITY_START: &str = "delta.identity.start";
-/// Under which key an identity column keeps how far a value is from the one before.
+/// The key of the step between consecutive values of an identity column.
 pub const IDENTITY_STEP: &str = "delta.identity.step";
-/// Under which key an identity column keeps whether rows may bring values of their own.
+/// The key of the flag that allows rows to have values of their own in an identity column.
 pub const IDENTITY_ALLOW_GIVEN: &str = "delta.identity.allowExplicitInsert";
 
-/// The notes that are texts.
+/// The notes that are strings.
 const TEXTS: [&str; 5] = [COMMENT, GENERATION_EXPRESSION, CURRENT_DEFAULT, INVARIANTS, CHAR_VARCHAR];
 /// The notes that are whole numbers.
 const NUMBERS: [&str; 2] = [IDENTITY_START, IDENTITY_STEP];
 
-/// Returns the notes among the metadata of an Arrow field. Other metadata stays behind: ids and
-/// names of column mapping too, which each table gives anew. `place` is for messages.
+/// Returns the notes in the metadata of an Arrow field. Other metadata is left out, including ids
+/// and names of column mapping, which each table assigns itself. `place` is for messages.
 ///
 /// # Errors
 /// If a note is not a value of its kind.
@@ -56,7 +56,8 @@ pub(super) fn metadata_from_arrow(metadata: &HashMap<String, String>, place: &st
     Ok(notes)
 }
 
-/// Returns the inverse of [`metadata_from_arrow`].
+/// Returns the metadata of an Arrow field with these notes. This is the inverse of
+/// [`metadata_from_arrow`].
 pub(super) fn metadata_to_arrow(notes: &FieldMetadata) -> HashMap<String, String> {
     let is_kept = |key: &str| TEXTS.contains(&key) || NUMBERS.contains(&key) || key == IDENTITY_ALLOW_GIVEN;
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -1,5 +1,5 @@
-//! The JSON form of schemas, `schemaString` in the log. [`parse`] reads it, [`StructType::to_json`]
-//! writes it as Delta Spark does.
+//! The JSON form of schemas, which is `schemaString` in the log. [`parse`] reads it, and
+//! [`StructType::to_json`] writes it as Delta Spark does.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,11 +12,11 @@ use crate::{Error, Result};
 
 /// Parses a table's schema.
 ///
-/// Spellings that Spark still reads are taken too: bare `decimal`, `null` for void,
+/// Spellings that Spark still reads are accepted too: bare `decimal`, `null` for void,
 /// `timestamp_ltz`, intervals of narrower fields, user-defined types (read as their stored type),
-/// absent `nullable` (true) and absent `metadata` (none). A type that is not known is an error
-/// that names its column. Types may nest as deep as the JSON parser goes, 128 brackets: 42 structs,
-/// or 127 arrays.
+/// absent `nullable` (true) and absent `metadata` (none). For an unknown type, the error names the
+/// column. Types may nest as deep as the JSON parser goes, which is 128 brackets: 42 structs, or
+/// 127 arrays.
 pub fn parse(json: &str) -> Result<StructType> {
     let value: Value = serde_json::from_str(json).map_err(not_json)?;
     match parse_type(&value, &SchemaPath::Root)? {
@@ -25,7 +25,8 @@ pub fn parse(json: &str) -> Result<StructType> {
     }
 }
 
-/// The parser tells its limit by words alone.
+/// Returns the error for a string that is not JSON. The parser reports its depth limit only in the
+/// text of its message.
 fn not_json(error: serde_json::Error) -> Error {
     if error.to_string().starts_with("recursion limit exceeded") {
         let path = format!("at character {}", error.column());
@@ -43,7 +44,7 @@ impl StructType {
 }
 
 impl DataType {
-    /// Returns the JSON form: a word, or an object for types with parts.
+    /// Returns the JSON form: a string, or an object for types with parts.
     pub fn to_json_value(&self) -> Value {
         match self {
             Self::Primitive(primitive) => Value::String(primitive.to_string()),
@@ -64,7 +65,7 @@ impl DataType {
 }
 
 impl fmt::Display for PrimitiveType {
-    /// Returns the word that names the type in a schema.
+    /// Writes the string that names the type in a schema.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::String | Self::Char { .. } => "string",
@@ -89,7 +90,7 @@ impl fmt::Display for PrimitiveType {
 }
 
 impl fmt::Display for DataType {
-    /// In one line, for messages.
+    /// Writes the type in one line, for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Primitive(primitive) => write!(f, "{primitive}"),
@@ -119,7 +120,7 @@ fn struct_to_value(fields: &StructType) -> Value {
     json!({ "type": "struct", "fields": fields.collect::<Vec<_>>() })
 }
 
-/// Where in the schema a type stands, for errors: built only when one is printed.
+/// The path of a type in the schema, for errors. Its text is built only when an error is printed.
 enum SchemaPath<'a> {
     Root,
     Inside(&'a SchemaPath<'a>, &'a str),
@@ -233,7 +234,7 @@ pub(super) fn parse_primitive_name(name: &str) -> Option<PrimitiveType> {
     })
 }
 
-/// `decimal(p,s)`, spaces allowed.
+/// Parses `decimal(p,s)`, in which spaces are allowed.
 fn parse_decimal(name: &str) -> Option<PrimitiveType> {
     let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
     let precision = precision.trim().parse().ok().filter(|precision| (1..=38).contains(precision))?;
@@ -241,7 +242,7 @@ fn parse_decimal(name: &str) -> Option<PrimitiveType> {
     Some(PrimitiveType::Decimal { precision, scale })
 }
 
-/// `char(n)` and `varchar(n)`: text of bounded length.
+/// Returns whether the name is `char(n)` or `varchar(n)`, a string of bounded length.
 fn is_bounded_text(name: &str) -> bool {
     let inner = name.strip_prefix("char(").or_else(|| name.strip_prefix("varchar(")).and_then(|rest| rest.strip_suffix(')'));
     inner.is_some_and(|length| length.trim().parse::<u32>().is_ok())
@@ -260,7 +261,7 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str, path: &SchemaPath) -> Res
     part(object, key, path)?.as_str().ok_or_else(|| Error::corrupt(path.to_string(), format!("{key:?} is not text")))
 }
 
-/// Returns a flag about nulls; where it is absent, they are allowed.
+/// Returns a flag about nulls. If it is absent, nulls are allowed.
 fn flag(object: &Map<String, Value>, key: &str, path: &SchemaPath) -> Result<bool> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(true),

@@ -1,9 +1,9 @@
-//! Column mapping: which physical name and field id stands for a logical column. PROTOCOL "Column
+//! Column mapping: the physical name and the field id of each logical column. PROTOCOL "Column
 //! Mapping".
 //!
-//! Data files, statistics, partition values and clustering columns speak physical names; the
-//! schema's own names and `metaData.partitionColumns` are logical. [`to_physical`] translates a
-//! whole schema, [`physical_path`] one column.
+//! Data files, statistics, partition values and clustering columns use physical names. The names in
+//! the schema and in `metaData.partitionColumns` are logical. [`to_physical`] translates a whole
+//! schema, and [`physical_path`] translates one column.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,14 +12,14 @@ use std::str::FromStr;
 use super::types::{ArrayType, DataType, MapType, StructField, StructType};
 use crate::{Error, Result};
 
-/// Under which key a field's metadata keeps its physical name.
+/// The key of the physical name in a field's metadata.
 pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
-/// Under which key a field's metadata keeps its field id.
+/// The key of the field id in a field's metadata.
 pub const FIELD_ID: &str = "delta.columnMapping.id";
-/// Under which key a field's metadata keeps the ids of elements, keys and values below it.
+/// The key of the ids of elements, keys and values in the metadata of the field above them.
 pub const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
 
-/// How columns of data files are found.
+/// The way in which columns of data files are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MappingMode {
     /// By the names of the schema.
@@ -56,7 +56,8 @@ impl fmt::Display for MappingMode {
 
 /// Returns the name that data files, statistics and partition values use for a field.
 ///
-/// Without mapping, physical names left over from a time when there was one mean nothing.
+/// Without column mapping, physical names in the schema have no meaning. They may be left over from
+/// a time when the table had a mapping.
 pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
     match mode {
         MappingMode::None => &field.name,
@@ -66,7 +67,7 @@ pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
     }
 }
 
-/// Returns the field id that the schema's metadata holds. It means something only in a schema of
+/// Returns the field id that the schema's metadata holds. The id has a meaning only in a schema of
 /// [`to_physical`], or when the mode is not none.
 pub fn field_id(field: &StructField) -> Option<i32> {
     field.metadata.get(FIELD_ID)?.as_i64()?.try_into().ok()
@@ -81,15 +82,15 @@ pub fn check_mapping(schema: &StructType, mode: MappingMode) -> Result<()> {
     Claims { mode, ids: HashMap::new() }.check_struct(schema, "")
 }
 
-/// Which column has claimed an id.
+/// The columns that have claimed ids.
 struct Claims {
     mode: MappingMode,
     ids: HashMap<i32, String>,
 }
 
 impl Claims {
-    /// Structs below different parents may use the same physical names; within one struct each is
-    /// its own.
+    /// Checks the fields of one struct. Fields of structs below different parents may have the same
+    /// physical names, but fields of one struct must have different ones.
     fn check_struct(&mut self, fields: &StructType, place: &str) -> Result<()> {
         let mut names: HashMap<&str, &str> = HashMap::with_capacity(fields.fields.len());
         for field in &fields.fields {
@@ -125,14 +126,15 @@ fn claimed(column: &str, other: &str, what: &str) -> Error {
     Error::corrupt(format!("schema: column {column}"), format!("has the {what}, which is that of column {other}"))
 }
 
-/// Returns the schema as data files have it: physical names at every level, with the field ids
-/// still in the metadata. Without mapping, the names stay and stray mapping metadata is left out.
+/// Returns the schema as data files have it: with physical names at every level, and with the field
+/// ids still in the metadata. Without column mapping, the names stay and leftover mapping metadata
+/// is removed.
 pub fn to_physical(schema: &StructType, mode: MappingMode) -> StructType {
     StructType { fields: schema.fields.iter().map(|field| field_to_physical(field, mode)).collect() }
 }
 
-/// Returns the physical path of a column given by logical names; `None` if there is no such column.
-/// Inside arrays and maps the path goes on with `element`, `key` and `value`.
+/// Returns the physical path of a column given by logical names, or `None` if there is no such
+/// column. Inside arrays and maps the path continues with `element`, `key` and `value`.
 pub fn physical_path(schema: &StructType, logical: &[&str], mode: MappingMode) -> Option<Vec<String>> {
     let (first, rest) = logical.split_first()?;
     let field = schema.field(first)?;
@@ -196,8 +198,8 @@ mod tests {
     use super::*;
     use crate::kit::schema::{array_of, field_with, map_of, schema, struct_of};
 
-    /// `id` as `c1` (1), `s` as `c2` (2) with `x` as `c3` (3), `a` as `c4` (4): array of struct
-    /// with `y` as `c5` (5), `m` as `c6` (6): map.
+    /// Returns a schema with column mapping: `id` as `c1` (1), `s` as `c2` (2) with `x` as `c3`
+    /// (3), `a` as `c4` (4), an array of a struct with `y` as `c5` (5), and `m` as `c6` (6), a map.
     fn mapped() -> StructType {
         let field = |name: &str, id: u8, data_type: &str| {
             let metadata = format!(r#""comment":"k","delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"c{id}""#);
@@ -260,7 +262,8 @@ mod tests {
         }
     }
 
-    /// A schema whose columns `a`, and `x` and `y` in `s`, have these ids and physical names.
+    /// Checks a schema with the columns `a` and `s`, and `x` and `y` in `s`, which have these ids
+    /// and physical names.
     #[track_caller]
     fn check_claims(fields: [(u8, &str); 4], expected: Option<&str>) {
         let [a, s, x, y] = fields;

@@ -1,6 +1,6 @@
-//! Schemas: their types, their JSON form in the log, their Arrow form, physical names, which old
-//! types may stand for which new ones, which data may be written to which column, how a schema
-//! grows with it, and what that does to readers of the old one.
+//! Schemas of tables: types, the JSON form in the log, the Arrow form, and physical names. Other
+//! modules decide which types may be widened, which data may be written to which column, how a
+//! schema grows with written data, and how such a change affects readers of the old schema.
 //!
 //! Read [`StructType`] first, then [`parse`].
 

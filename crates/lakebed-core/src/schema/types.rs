@@ -1,16 +1,16 @@
 //! The types of a Delta schema.
 //!
-//! Their JSON form is in `json`, their Arrow form in `arrow`, physical names in `mapping`.
+//! The JSON form is in `json`, the Arrow form in `arrow`, and physical names are in `mapping`.
 
 use serde_json::{Map, Value};
 
-/// The metadata of a field: any JSON values under any keys; unknown ones are kept.
+/// The metadata of a field: any JSON values under any keys. Unknown entries are kept.
 pub type FieldMetadata = Map<String, Value>;
 
-/// A struct: of a table, or of a nested column.
+/// A struct: the columns of a table, or the fields of a nested column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StructType {
-    /// In order.
+    /// The fields in order.
     pub fields: Vec<StructField>,
 }
 
@@ -19,11 +19,11 @@ pub struct StructType {
 pub struct StructField {
     /// The logical name.
     pub name: String,
-    /// Its type.
+    /// The type of the field.
     pub data_type: DataType,
     /// Whether null is allowed.
     pub nullable: bool,
-    /// Comments, mapping, defaults, constraints and whatever others put there.
+    /// Comments, column mapping, defaults, constraints, and entries of other writers.
     pub metadata: FieldMetadata,
 }
 
@@ -65,10 +65,10 @@ pub struct MapType {
 pub enum PrimitiveType {
     /// UTF-8 text.
     String,
-    /// UTF-8 text that is padded with blanks when it is read, by Spark's word on a column of
-    /// strings; see `char_varchar`.
+    /// UTF-8 text that is padded with blanks when it is read. Spark marks such a column of strings
+    /// in its metadata. See `char_varchar`.
     Char {
-        /// Characters at least.
+        /// The least number of characters.
         length: u32,
     },
     /// 64-bit integer.
@@ -93,16 +93,16 @@ pub enum PrimitiveType {
     Timestamp,
     /// A wall-clock time without a zone, in microseconds.
     TimestampNtz,
-    /// An exact number: up to 38 digits, `scale` of them behind the point.
+    /// An exact number with up to 38 digits, `scale` of them after the decimal point.
     Decimal {
-        /// All digits.
+        /// The number of all digits.
         precision: u8,
-        /// Digits behind the point.
+        /// The number of digits after the decimal point.
         scale: u8,
     },
     /// A semi-structured value.
     Variant,
-    /// Always null.
+    /// A type with no value except null.
     Void,
     /// A number of months.
     YearMonthInterval,
@@ -111,12 +111,14 @@ pub enum PrimitiveType {
 }
 
 impl StructType {
-    /// Returns the field of this name: exact, else the only one that differs by case alone.
+    /// Returns the field with exactly this name, or else the only field with a name that differs
+    /// only by case.
     pub fn field(&self, name: &str) -> Option<&StructField> {
         self.index_of(name).map(|index| &self.fields[index])
     }
 
-    /// Where the field of this name stands: exact, else the only one that differs by case alone.
+    /// Returns the position of the field with exactly this name, or else of the only field with a
+    /// name that differs only by case.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         if let Some(index) = self.fields.iter().position(|field| field.name == name) {
             return Some(index);

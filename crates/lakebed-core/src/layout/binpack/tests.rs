@@ -8,7 +8,7 @@ fn file(size_bytes: u64) -> PackedFile {
     PackedFile { size_bytes, rows: Some(100), deleted_rows: 0 }
 }
 
-/// The sizes of the files in each bin, out of files of these sizes.
+/// Checks the sizes of the files in each bin, for files of these sizes.
 #[track_caller]
 fn check(sizes: &[u64], expected: &[&[u64]]) {
     let files: Vec<PackedFile> = sizes.iter().map(|size| file(*size)).collect();
@@ -36,7 +36,7 @@ fn large_files_are_left_alone() {
 fn plan_skips_rewrites_with_little_gain() {
     check(&[70, 17], &[]);
     check(&[70, 18], &[&[70, 18]]);
-    // The little ones go together, and the larger one waits until they are more.
+    // The small files are combined, and the larger one waits until there are more of them.
     check(&[70, 1, 2, 3], &[&[1, 2, 3]]);
 }
 
@@ -46,9 +46,9 @@ fn plan_rewrites_file_with_many_deleted_rows() {
     let large = deleted(400, Some(100), 6);
     assert_eq!(plan(&[large], &RULES), [[0]]);
     assert!(plan(&[deleted(400, Some(100), 5)], &RULES).is_empty());
-    // Of how many rows they are is not known.
+    // The number of rows of the file is not known.
     assert_eq!(plan(&[deleted(400, None, 1)], &RULES), [[0]]);
-    // A file is as large as what is left of it.
+    // The size of a file is its size without the deleted rows.
     assert_eq!(plan(&[deleted(400, Some(100), 90), file(50)], &RULES), [[0, 1]]);
     let rules = PackRules { min_files: 5, ..RULES };
     assert_eq!(plan(&[file(10), large, file(10)], &rules), [[1]]);
@@ -92,8 +92,8 @@ proptest! {
         }
     }
 
-    /// A table that grows by one small file at a time and is packed after each: a byte is written
-    /// again about as often as the table doubles.
+    /// Simulates a table that grows by one small file at a time and is packed after each. A byte is
+    /// rewritten about as often as the table doubles.
     #[test]
     fn bytes_are_not_written_again_for_ever(size in 1_u64..20) {
         let (mut files, mut written) = (Vec::new(), 0);
@@ -108,7 +108,7 @@ proptest! {
             let stay = files.iter().enumerate().filter(|(place, _)| !packed.contains(place)).map(|(_, file)| *file);
             files = stay.chain(merged).collect();
         }
-        // Each writing makes a file of a quarter of its bytes or more that are newer.
+        // Each rewrite makes a file in which a quarter of the bytes, or more, are newer.
         let most = rounds * size * 12;
         prop_assert!(written <= most, "{written} of {}", rounds * size);
         prop_assert!(files.len() as u64 <= rounds * size / 50 + 12, "{} files", files.len());

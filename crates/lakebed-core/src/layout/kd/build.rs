@@ -1,4 +1,4 @@
-//! Building a tree from sampled rows.
+//! Builds a tree from sampled rows.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::slices::{Slice, slices};
 use super::{FileSpan, Node, Tree};
 use crate::layout::rank_histogram::RankHistogram;
 
-/// Rows of a cell by which its cut is chosen.
+/// The number of rows of a cell that are used to choose its cut.
 const PROBE: usize = 512;
 
-/// Rows that are in the same files, and those files.
+/// A set of rows, and the files for these rows.
 struct Cell {
     node: usize,
     depth: usize,
@@ -18,13 +18,13 @@ struct Cell {
     files: FileSpan,
 }
 
-/// A slice with the greatest rank in it.
+/// A slice and the greatest rank in it.
 struct CutSlice {
     slice: Slice,
     high: u16,
 }
 
-/// Cuts the sampled rows into files of about equally many rows.
+/// Cuts the sampled rows into files with about the same number of rows.
 pub(crate) fn build(sample: &[Vec<u16>], histograms: &[RankHistogram], files: usize) -> Tree {
     let count = sample.first().map_or(0, Vec::len);
     let mean = count as f64 / files as f64;
@@ -42,7 +42,7 @@ pub(crate) fn build(sample: &[Vec<u16>], histograms: &[RankHistogram], files: us
     tree
 }
 
-/// Sorts the rows by the column that is best cut, and tells where.
+/// Chooses the column to cut, sorts the rows by it, and returns the column and the slices.
 fn cut(
     sample: &[Vec<u16>],
     histograms: &[RankHistogram],
@@ -72,7 +72,7 @@ fn cut_at(sample: &[Vec<u16>], rows: &mut [u32], files: usize, mean: f64, choice
 }
 
 impl Tree {
-    /// Adds leaves, and tells where.
+    /// Adds leaves, and returns the position of the first one.
     fn add(&mut self, count: usize) -> usize {
         let first = self.nodes.len();
         for node in first..first + count {
@@ -82,7 +82,7 @@ impl Tree {
         first
     }
 
-    /// Makes the parts of a cell cells of their own, below as few steps as they need.
+    /// Turns the slices of a cell into separate cells, with as few steps of the tree as possible.
     fn grow(&mut self, cell: Cell, column: usize, parts: &[CutSlice], cells: &mut Vec<Cell>) {
         let mut open = vec![(cell.node, cell.depth, 0..parts.len())];
         while let Some((node, depth, range)) = open.pop() {

@@ -1,4 +1,4 @@
-//! Chooses the column of a cell to cut, and the number of slices.
+//! Chooses the column by which a cell is cut, and the number of slices.
 
 use super::slices::{Slice, slices};
 use crate::layout::rank_histogram::{RankHistogram, Span};
@@ -36,9 +36,9 @@ struct Trial {
     powers: Vec<f64>,
 }
 
-/// Returns the column that most is to be cut, if cuts of small parts of a slice are given one by
-/// one to the column where they save most. It returns `None` if no column can be cut. Where columns
-/// have equal rights, the cell's `turn` decides.
+/// Returns the column that gets the largest share of the cuts, and the number of its slices. The
+/// cuts are assigned in small steps, each to the column where it saves most. The result is `None`
+/// if no column can be cut. Among equal columns, the cell's `turn` decides.
 pub(super) fn choose(cell: CellSample, turn: usize) -> Option<Choice> {
     let mut widths = widths(cell, cell.rows);
     let columns = (0..widths.len()).map(|place| (place + turn) % widths.len());

@@ -1,6 +1,7 @@
 //! Cuts sorted rows between two values.
 
-/// By which share of the mean, and by how many rows, files may differ from it.
+/// The limits by which the size of a file may differ from the mean: a share of the mean, and a
+/// number of rows.
 const UNEVEN: f64 = 0.5;
 const FEW: f64 = 2.0;
 
@@ -23,8 +24,8 @@ pub(super) fn slices(ranks: &[u16], files: usize, count: usize, mean: f64) -> Op
         let last = slices.last().copied().unwrap_or_default();
         let cuts = near(ranks, goal).map(|place| {
             let nearest = (place * files + ranks.len() / 2) / ranks.len().max(1);
-            // As near to the goal as a row without others of its value: what is rounded off is not
-            // rounded again.
+            // Where no value has several rows, the cut is exactly at the goal. The number of files
+            // is not rounded a second time in this case.
             let file = if place == goal { file } else { nearest.max(last.file + 1).min(files - 1) };
             Slice { end: place, file }
         });
@@ -45,8 +46,8 @@ fn near(ranks: &[u16], place: usize) -> [usize; 2] {
     if place - start <= end - place { [start, end] } else { [end, start] }
 }
 
-/// Returns whether the files between two cuts have neither too few nor too many rows. For very
-/// small files, a few rows more are not too many.
+/// Returns whether the files between two cuts have neither too few nor too many rows. In very small
+/// files, a few additional rows are not too many.
 fn is_fair(from: Slice, to: Slice, mean: f64) -> bool {
     if to.file <= from.file || to.end <= from.end {
         return false;

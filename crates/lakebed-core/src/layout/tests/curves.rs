@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use crate::layout::{hilbert, zorder};
 
-/// Bit by bit.
+/// Interleaves the bits of ranks one by one.
 fn interleaved(ranks: &[u16], bits: usize) -> u128 {
     let places = (0..bits).flat_map(|bit| ranks.iter().map(move |rank| u128::from(rank >> (15 - bit) & 1)));
     places.take(128).enumerate().map(|(place, bit)| bit << (127 - place)).sum()
@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// Returns all rows of a grid whose ranks differ in their first bits only.
+/// Returns all rows of a grid. Their ranks differ only in the first bits.
 fn grid(columns: usize, bits: usize) -> Vec<Vec<u16>> {
     let rows = 1_usize << (columns * bits);
     (0..columns)

@@ -11,13 +11,13 @@ use super::Numbers;
 use crate::kit::arrow::array;
 use crate::layout::{Ranker, is_orderable};
 
-/// Ranks of all values where some of them are the sample: of two values never the lesser one has
-/// the greater rank, and sampled ones have equal ranks only if they are equal.
+/// Checks the ranks of all values if some of them are the sample. The lesser of two values never
+/// has the greater rank, and sampled values have equal ranks only if they are equal.
 fn check<T>(values: &[Option<T>], order: impl Fn(&T, &T) -> Ordering, make: impl Fn(&[Option<T>]) -> ArrayRef) {
     check_where(values, order, |_, _| true, make);
 }
 
-/// The same where only some are told apart.
+/// Checks the same for types in which only some sampled values can be distinguished.
 fn check_where<T>(
     values: &[Option<T>],
     order: impl Fn(&T, &T) -> Ordering,
@@ -27,7 +27,7 @@ fn check_where<T>(
     let (sample, _) = values.split_at(values.len() / 2);
     let arrays: Vec<ArrayRef> = sample.chunks(7).map(&make).collect();
     let ranker = Ranker::of_sample(&arrays).unwrap();
-    // Behind others, so that a place in the buffers counts.
+    // The values are a slice after other values, so that a wrong offset in the buffers is noticed.
     let ranks = ranker.ranks(&make(values).slice(0, values.len())).unwrap();
     let all = make(values);
     for start in [1, values.len() / 3].into_iter().filter(|start| *start <= values.len()) {
@@ -61,7 +61,7 @@ fn some<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Str
     prop::collection::vec(prop::option::weighted(0.9, value), 0..60)
 }
 
-/// Near together or anywhere.
+/// Makes integers that are close together, or any integers.
 macro_rules! ints {
     ($type:ty) => {
         some(prop_oneof![any::<$type>(), (0..5_u8).prop_map(|near| near as $type), Just(<$type>::MIN), Just(<$type>::MAX)])
@@ -83,12 +83,12 @@ fn floats() -> impl Strategy<Value = Vec<Option<f64>>> {
     some(prop_oneof![any::<f64>(), special])
 }
 
-/// NaN above all.
+/// Compares floats with NaN above all numbers.
 fn float_order(one: &f64, other: &f64) -> Ordering {
     one.partial_cmp(other).unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))
 }
 
-/// Many begin alike.
+/// Many of these strings have a common prefix.
 fn texts() -> impl Strategy<Value = Vec<Option<String>>> {
     let word = prop::sample::select(vec!["", "a", "ab", "b", "\0", "é", "😀", "0123456789", "0123456789abcdef"]);
     let text = prop::collection::vec(word, 0..4).prop_map(|words| words.concat());
@@ -142,7 +142,7 @@ proptest! {
     #[test]
     fn texts_and_binaries_keep_their_order(texts in texts()) {
         let order = |one: &String, other: &String| one.as_bytes().cmp(other.as_bytes());
-        // 64 bytes are looked at.
+        // Only the first 64 bytes are compared.
         let are_told_apart = |one: &String, other: &String| one.bytes().take(64).ne(other.bytes().take(64));
         let check_texts = |make: &dyn Fn(&[Option<String>]) -> ArrayRef| check_where(&texts, order, are_told_apart, make);
         let bytes = |texts: &[Option<String>]| texts.iter().map(|text| Some(text.clone()?.into_bytes())).collect::<Vec<_>>();
@@ -179,7 +179,7 @@ fn rank_many_values_bounds_heavy_values() {
     let mut heaviest = rows.clone();
     heaviest.sort_unstable();
     assert!(heaviest[65_535] >= 40_000 - 500);
-    // Seven rows lie between two bounds, and those of the last value of them.
+    // Seven rows are between two bounds, plus the rows of the last of these values.
     assert!(heaviest[65_534] < 20);
 }
 

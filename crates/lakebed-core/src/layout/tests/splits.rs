@@ -13,7 +13,7 @@ fn rows_of(buckets: &[u32], count: usize) -> Vec<usize> {
     rows
 }
 
-/// Columns of few values or many, some rows many times.
+/// Columns with few or many values, and with some repeated rows.
 fn any_sample() -> impl Strategy<Value = Vec<Vec<u16>>> {
     let values = prop::sample::select(vec![1_u64, 2, 3, 10, 100, 60_000]);
     (prop::collection::vec(values, 1..5), 1..1_500_usize, any::<u64>(), any::<bool>()).prop_map(
@@ -33,7 +33,7 @@ fn any_method() -> impl Strategy<Value = Method> {
     prop::sample::select(Method::ALL.to_vec())
 }
 
-/// As [`Split::skipping`] says it, one query after the other.
+/// Computes the definition of [`Split::skipping`], one query after the other.
 fn skipping_one_by_one(sample: &[Vec<u16>], files: &[u32], count: usize) -> Vec<f64> {
     let rows = rows_of(files, count);
     let in_file = |file: usize, column: &[u16]| -> Vec<u16> {
@@ -68,7 +68,7 @@ proptest! {
         let split = Split::new(method, &sample, files, parts);
         prop_assert_eq!(split.method(), method);
         prop_assert_eq!(split.buckets(), files * parts);
-        // Of ranks that the sample does not have, too.
+        // The rows include ranks that the sample does not have.
         let rows = other.iter().map(Vec::len).min().unwrap();
         let column = |place: usize| other[place % other.len()][..rows].to_vec();
         let columns: Vec<Vec<u16>> = (0..sample.len()).map(column).collect();
@@ -106,7 +106,7 @@ proptest! {
         let split = Split::new(method, &sample, files, parts);
         let buckets = split.assign(&sample, 0);
         let of_files: Vec<u32> = buckets.iter().map(|bucket| bucket / parts as u32).collect();
-        // Where there are more parts than rows, rows are in some of them.
+        // If there are more parts than rows, each row is in one of the parts.
         for (counted, ranges, least) in [(&of_files, files, rows / files), (&buckets, files * parts, rows / files / parts)] {
             let counts = rows_of(counted, ranges);
             prop_assert!(counts.iter().all(|count| (least..=least + 1).contains(count) || least == 0), "{counts:?}");
@@ -118,7 +118,8 @@ proptest! {
         let split = Split::new(method, &sample, files, 1);
         let share = sample[0].len() as f64 / files as f64;
         let most = rows_of(&split.assign(&sample, 0), files).into_iter().max().unwrap_or(0) as f64;
-        // Ties cost half a file at either end, and rows that are spread do not lie quite evenly.
+        // Ties cost half a file at either end, and rows that are spread are not distributed quite
+        // evenly.
         prop_assert!(most <= 2.0 * share + 4.0 * share.sqrt() + 2.0, "{most} of {share}");
     }
 
@@ -193,8 +194,9 @@ fn very_many_files_are_filled() {
     }
 }
 
-/// What each method skips of rows by a sample of every fifth, in per cent on average over columns:
-/// at least so much. The last column is the least that a k-d tree skips of any column.
+/// Checks the percentage of files that each method skips, on average over the columns, with every
+/// fifth row as the sample. The results must be at least the given numbers. The last number is for
+/// the column for which a k-d tree skips least.
 #[track_caller]
 fn check_skipping(rows: &[Vec<u16>], files: usize, [zorder, hilbert, kd_tree, each]: [f64; 4]) {
     let sample: Vec<Vec<u16>> = rows.iter().map(|column| column.iter().step_by(5).copied().collect()).collect();
@@ -216,7 +218,7 @@ fn even_columns_are_skipped_evenly() {
     check_skipping(&columns, 100, [30.0, 36.0, 41.0, 20.0]);
 }
 
-/// Value n has a share that shrinks with a power of n.
+/// Returns values of which number n has a share that shrinks with a power of n.
 fn zipf(numbers: &mut Numbers, values: usize, power: f64) -> Vec<u16> {
     let mut shares: Vec<f64> = (1..=values).map(|value| (value as f64).powf(-power)).collect();
     for value in 1..values {
@@ -224,7 +226,7 @@ fn zipf(numbers: &mut Numbers, values: usize, power: f64) -> Vec<u16> {
     }
     let all = shares[values - 1];
     let mut value = || shares.partition_point(|share| share / all * (1_u64 << 40) as f64 <= numbers.below(1 << 40) as f64);
-    // Heavy values are here and there in the order.
+    // Frequent values are distributed over the whole order.
     (0..ROWS).map(|_| 1 + (value().min(values - 1) * 7_919 % values) as u16).collect()
 }
 

@@ -1,5 +1,5 @@
-//! The rows of one action's struct column, field by field, for every Arrow type that the Parquet
-//! reader may choose.
+//! The rows of one action's struct column, read field by field. Every Arrow type that the Parquet
+//! reader may choose is supported.
 
 use std::collections::HashMap;
 use std::fmt;

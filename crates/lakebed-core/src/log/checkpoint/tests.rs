@@ -79,7 +79,8 @@ fn txn(app_id: &str, version: i64, last_updated: Option<i64>) -> Action {
     Action::SetTransaction(SetTransaction { app_id: app_id.to_owned(), version, last_updated })
 }
 
-/// Four rows: a protocol, a metaData, a txn, and an add that is not wanted.
+/// The batch has four rows: a protocol, a metaData, a txn, and an add that the test does not
+/// request.
 #[test]
 fn read_row_gives_action_of_nonnull_struct() {
     let only = |row: usize| (0..4).map(|index| index == row).collect::<Vec<_>>();

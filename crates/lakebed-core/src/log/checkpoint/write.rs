@@ -78,8 +78,8 @@ impl CheckpointRows {
     }
 }
 
-/// Returns the state of a table in a checkpoint except its files: without removed domains and
-/// expired transactions.
+/// Returns the state of a table in a checkpoint except its files. The state has no removed domains
+/// and no expired transactions.
 ///
 /// Transactions expire only in a table with a retention period for them. As in Delta Spark,
 /// transactions of unknown age expire at once.

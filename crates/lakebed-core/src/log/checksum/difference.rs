@@ -35,14 +35,15 @@ pub fn metadata_difference(one: &Metadata, other: &Metadata) -> Option<&'static 
     fields.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
 }
 
-/// Schemas may differ in blanks and in the order of keys.
+/// Returns whether two schemas are equal, except for blanks and the order of keys.
 fn same_schema(one: &str, other: &str) -> bool {
     one == other || matches!((crate::schema::parse(one), crate::schema::parse(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 impl VersionChecksum {
-    /// Returns the name of a fact in which the commits above a checkpoint contradict this checksum,
-    /// besides protocol and metadata. Without a checkpoint the commits are the `whole` log.
+    /// Returns the name of a fact, besides protocol and metadata, in which the commits above a
+    /// checkpoint contradict this checksum. If there is no checkpoint, `whole` is true, and the
+    /// commits are the whole log.
     pub fn contradicted_by(&self, layers: &Layers, whole: bool) -> Option<&'static str> {
         let timestamp = layers.newest(|layer| layer.commit_info.as_ref()).and_then(|info| info.in_commit_timestamp());
         if self.in_commit_timestamp.zip(timestamp).is_some_and(|(told, found)| told != found) {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-/// The lower bounds of the bins in Delta Spark's histograms: 0, powers of two from 8 KiB on, and
-/// then these MiB. Spark compares its own histogram with the one that it reads, and fails if their
-/// bins differ.
+/// The lower bounds of the bins in Delta Spark's histograms: 0 and powers of two from 8 KiB on,
+/// followed by the MiB below. Spark compares its own histogram with the one that it reads, and
+/// fails if their bins differ.
 const FROM_KIB: [i64; 8] = [0, 8, 16, 32, 64, 128, 256, 512];
 const FROM_MIB: [i64; 87] = [
     1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 124, 128, 132, 136, 140, 144, 160,

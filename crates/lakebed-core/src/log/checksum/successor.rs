@@ -16,7 +16,8 @@ use crate::property::TableProperties;
 /// Facts about the commit that its lines do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileChanges {
-    /// The writer knows that no added file was in the table and that every removed file was.
+    /// No added file was in the table before, and every removed file was. The writer has made sure
+    /// of this.
     Exact,
     /// The commit may add a file that is already in the table, or remove one that is not. Then the
     /// sums cannot be continued.
@@ -143,7 +144,7 @@ pub(super) fn forgets_transactions(metadata: &Metadata) -> bool {
 
 impl VersionChecksum {
     /// Returns the checksum of a version, computed from its whole state. `info` belongs to the
-    /// version's commit. Returns `None` if no table can have this state.
+    /// version's commit. The result is `None` if no table can have this state.
     ///
     /// For transactions and domains, `None` means unknown.
     pub fn of_state(

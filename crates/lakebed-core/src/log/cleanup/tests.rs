@@ -88,7 +88,7 @@ fn any_listing() -> impl Strategy<Value = Vec<ListedLogFile>> {
     })
 }
 
-/// Returns whether the error for a version says that the version was deleted.
+/// Returns whether the error for a version reports that the version was deleted.
 fn is_gone(listed: &[ListedLogFile], version: u64) -> bool {
     let planned = segment_plan(listed, Some(version), &HashSet::new());
     planned.is_err_and(|error| *error.kind() == ErrorKind::VersionNotFound)

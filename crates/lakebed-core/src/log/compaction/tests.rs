@@ -43,8 +43,8 @@ fn any_commits() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(prop::collection::vec(any_action(), 0..8).prop_map(|lines| lines.join("\n")), 1..9)
 }
 
-/// Everything that a reader can see of commits: the files that they added, the files that they hide
-/// in older state, and the rest.
+/// Returns everything that a reader can see of commits: the files that they added, the files that
+/// they hide in older state, and all other state.
 fn state(newest_first: &[&[u8]]) -> (BTreeMap<String, i64>, BTreeSet<String>, String) {
     let parts = newest_first.iter().map(|bytes| CommitLines::whole(bytes, "x"));
     let layers = Layers::new(Layer::fold(parts).unwrap());

@@ -21,8 +21,8 @@ fn check_refused(text: &[u8], expected: &str) {
     assert!(error.message().starts_with(&format!("_last_checkpoint: {expected}")), "{error}");
 }
 
-/// The example of the specification, and the examples of Delta Spark's tests whose canonical form
-/// is known.
+/// The examples are from the specification, and from Delta Spark's tests with a known canonical
+/// form.
 #[test]
 fn checksums_are_those_of_the_specification() {
     check_checksum(
@@ -54,7 +54,7 @@ fn hash_long_array_accepts_both_orders() {
     }
 }
 
-/// The hint that Delta Spark 4 writes, with its checksum.
+/// The example is the hint that Delta Spark 4 writes, with its checksum.
 #[test]
 fn parse_and_print_delta_sparks_hint() {
     let text = r#"{"version":1,"size":2,"parts":3,"sizeInBytes":20,"numOfAddFiles":2,"checkpointSchema":{"type":"struct","fields":[{"name":"c1","type":"integer","nullable":false,"metadata":{}}]},"checksum":"524d4e2226f3c3f923df4ee42dae347e"}"#;
@@ -117,8 +117,8 @@ fn parse_untrustworthy_hint_names_the_reason() {
     check_refused(b"{\"size\":1}", "it names no version");
     check_refused(b"{\"version\":-1}", "it names no version");
     check_refused(b"{\"version\":1,\"tags\":{\"a\":1,\"a\":1}}", "it is not sound JSON");
-    // Delta Spark's example with a duplicate key: the checksum fits the last size, but the hint is
-    // refused.
+    // This is Delta Spark's example with a duplicate key: the checksum fits the last size, but the
+    // hint is refused.
     check_refused(
         br#"{"version":1,"size":3,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb","size":2}"#,
         "it is not sound JSON",
@@ -173,7 +173,7 @@ fn any_hint() -> impl Strategy<Value = Hint> {
     )
 }
 
-/// The JSON pointers of all leaves.
+/// Collects the JSON pointers of all leaves.
 fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
     let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match value {

@@ -31,7 +31,7 @@ pub struct AddedFiles {
 pub(super) enum Actions {
     /// The actions, in the order of the keys.
     Kept(FileBatch),
-    /// The ranges that hold the actions among others, newest first.
+    /// The ranges that hold the actions, among other actions, newest first.
     InLog(Arc<[CommitRange]>),
 }
 
@@ -67,7 +67,8 @@ impl AddedFiles {
         self.keys.iter().copied()
     }
 
-    /// Returns the ranges that must be read to get the actions. Empty if the actions are kept.
+    /// Returns the ranges that must be read to get the actions. There are none if the actions are
+    /// kept.
     pub fn ranges(&self) -> &[CommitRange] {
         match &self.actions {
             Actions::Kept(_) => &[],

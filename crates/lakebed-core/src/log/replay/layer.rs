@@ -10,8 +10,8 @@ use crate::log::builder::FileBatchBuilder;
 use crate::log::files::FileKey;
 use crate::stats::are_complete_in;
 
-/// Longer parts of commits are folded in pieces, so that no string column comes near Arrow's limit
-/// of 2 GiB.
+/// The size above which parts of commits are folded in pieces, so that no string column comes near
+/// Arrow's limit of 2 GiB.
 const PIECE_BYTES: usize = 16 << 20;
 
 /// A run of consecutive commits, folded into one.
@@ -28,7 +28,8 @@ pub struct Layer {
     pub domains: BTreeMap<String, DomainMetadata>,
     /// The `commitInfo` of the newest commit.
     pub commit_info: Option<CommitInfo>,
-    /// The newest batch first; inside a batch the oldest commit is first.
+    /// The added files. The newest batch comes first, and inside a batch the oldest commit comes
+    /// first.
     pub(super) added: Vec<AddedFiles>,
     pub(super) seen: HashSet<FileKey>,
 }
@@ -40,7 +41,7 @@ struct Fold {
     adds: FileBatchBuilder,
     /// The number of adds in the current batch.
     rows: usize,
-    /// For each part that was read, the adds that are not undone.
+    /// For each part that was read, the adds that no later action undid.
     alive: Vec<Vec<(usize, FileKey)>>,
 }
 
@@ -141,7 +142,7 @@ impl Layer {
         self
     }
 
-    /// If a commit has two actions for one subject, the later one wins.
+    /// Adopts an action. If a commit has two actions for one subject, the later one wins.
     fn set(&mut self, action: Action) {
         match action {
             Action::Protocol(protocol) => self.protocol = Some(protocol),

@@ -1,4 +1,4 @@
-//! Reads added files again whose actions were not kept.
+//! Reads added files from the log again if their actions were not kept.
 
 use std::collections::HashSet;
 

@@ -26,7 +26,7 @@ fn names(layers: &Layers) -> Vec<String> {
     names_with(layers, &HashMap::new())
 }
 
-/// The same, and reads actions that were not kept from these texts.
+/// Lists the visible files of the layers. Actions that were not kept are read from these texts.
 fn names_with(layers: &Layers, texts: &HashMap<&str, String>) -> Vec<String> {
     let mut names = Vec::new();
     for added in layers.visible_files() {
@@ -63,7 +63,7 @@ fn replay_orders_files_by_commit() {
     assert_eq!(visible(&split), ["a", "c", "d"], "one layer a commit gives the same");
 }
 
-/// More statistics than one string column can hold would abort the process.
+/// If the statistics exceeded the limit of one string column, the process would abort.
 #[test]
 fn large_commits_become_several_batches() {
     let stats = "x".repeat(10 << 20);
@@ -129,7 +129,7 @@ fn maps_and_numbers_come_through() {
     assert_eq!(arrow_array::Array::len(batch.column("partitionValues").unwrap().as_map()), 1);
 }
 
-/// Whether a file is added, its path, and its vector.
+/// An action on a file: whether the file is added, its path, and its deletion vector.
 type Said = (bool, &'static str, Option<&'static str>);
 
 fn any_said() -> impl Strategy<Value = Said> {

@@ -22,14 +22,16 @@ pub struct ListedLogFile {
 pub struct CheckpointFiles {
     /// The version of the checkpoint.
     pub version: u64,
-    /// The kind of the checkpoint's name. For a multi-part checkpoint, the kind of its first part.
+    /// The kind of the checkpoint's name. For a multi-part checkpoint, it is the kind of its first
+    /// part.
     pub kind: CheckpointKind,
     /// One file, or all parts in order.
     pub files: Vec<ListedLogFile>,
 }
 
 impl CheckpointFiles {
-    /// Returns the name of the first file. In `unusable`, it excludes the whole checkpoint.
+    /// Returns the name of the first file. If `unusable` contains this name, the whole checkpoint
+    /// is excluded.
     pub fn name(&self) -> String {
         self.files.first().map_or_else(String::new, |file| file.path.name.clone())
     }
@@ -38,12 +40,12 @@ impl CheckpointFiles {
 /// A listing by kinds of file.
 pub(super) struct SortedListing<'a> {
     pub(super) commits: BTreeMap<u64, &'a LogPath>,
-    /// The complete checkpoints, the best last.
+    /// The complete checkpoints, sorted so that the best is last.
     pub(super) checkpoints: Vec<CheckpointFiles>,
-    /// By the first version of a compaction: its last version and its path.
+    /// The last version and the path of each compaction, by its first version.
     compactions: HashMap<u64, Vec<(u64, &'a LogPath)>>,
     pub(super) checksums: BTreeMap<u64, &'a LogPath>,
-    /// One file of each unusable checkpoint, the newest last.
+    /// One file of each unusable checkpoint, sorted so that the newest is last.
     pub(super) broken_checkpoints: Vec<&'a LogPath>,
 }
 

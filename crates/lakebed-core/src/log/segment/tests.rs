@@ -202,7 +202,7 @@ fn plan_replaces_commits_by_compactions() {
     };
     let commit = |version| (version, LogKind::Commit);
     let compact = |start, end| (start, LogKind::Compaction { end });
-    // The longest compaction among those that begin after the last one.
+    // The plan takes the longest compaction among those that begin after the last one.
     assert_eq!(
         names_of(&[compaction(5, 7), compaction(5, 8), compaction(6, 12), compaction(9, 11)], None),
         [commit(12), compact(9, 11), compact(5, 8)]
@@ -281,7 +281,7 @@ prop_compose! {
     }
 }
 
-/// Returns whether a version can be rebuilt, by the definition, version by version.
+/// Returns whether a version can be rebuilt. It checks the definition, version by version.
 fn rebuildable(listed: &[ListedLogFile], version: u64) -> bool {
     let has = |name: String| listed.iter().any(|file| file.path.name == name);
     let is_base = |version: u64| {

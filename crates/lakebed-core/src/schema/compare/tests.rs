@@ -2,7 +2,7 @@ use super::*;
 use crate::schema::parse;
 
 /// Returns a schema of columns such as `id long`, `id long not null`, `s {x long, y string}`, `l
-/// [integer]`, `m <string, long>`; a column `b=a long` has the physical name `a`.
+/// [integer]`, `m <string, long>`. A column `b=a long` has the physical name `a`.
 fn schema(text: &str) -> StructType {
     parse(&struct_json(text)).unwrap()
 }
@@ -33,7 +33,7 @@ fn type_json(of: &str) -> String {
     }
 }
 
-/// Cuts at the commas that are not inside anything.
+/// Splits at the commas that are outside of all brackets.
 fn split(columns: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, letter) in columns.char_indices() {
@@ -91,7 +91,7 @@ fn compare_refuses_nulls_for_required_columns() {
 fn columns_are_followed_by_their_physical_names() {
     check_changes("id long, a string", "id long, b=a string, c string", "column a renamed to b");
     check_changes("id long, a string", "id long", "column a dropped");
-    // Dropped, and another one added under its name.
+    // The column was dropped, and another one was added under its name.
     check_changes("a string", "a=x string", "column a dropped");
     check_changes("s {x long, y long}", "t=s {z=x long}", "column s.x renamed to t.z, column s renamed to t, column s.y dropped");
     check_changes("s {x long}", "id long", "column s dropped");

@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Returns a long below so many structs, that of the table among them.
+/// Returns the schema of a long below this number of structs, including the struct of the table.
 fn nested(structs: usize) -> String {
     (0..structs).fold("long".to_owned(), |inside, _| struct_of(&[field("s", &inside)]))
 }

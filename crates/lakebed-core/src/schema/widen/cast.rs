@@ -2,8 +2,8 @@
 //!
 //! Besides widenings, it handles the different ways in which Parquet files store one type: large
 //! and view forms of strings and binaries, timestamps in other units, small integers without
-//! annotation, and lists whose child has another name. Every cast is exact: a value that does not
-//! fit is an error, and never becomes null or a rounded value.
+//! annotation, and lists with another name for their child. Every cast is exact: a value that does
+//! not fit is an error, and never becomes null or a rounded value.
 
 use std::sync::Arc;
 

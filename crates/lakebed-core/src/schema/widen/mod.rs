@@ -41,8 +41,8 @@ pub fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     }
 }
 
-/// Refuses a schema whose history has a type change that lakebed does not support. The error names
-/// the column.
+/// Refuses a schema with a type change in its history that lakebed does not support. The error
+/// names the column.
 pub fn check_type_changes(schema: &StructType) -> Result<()> {
     check_struct(schema, "")
 }

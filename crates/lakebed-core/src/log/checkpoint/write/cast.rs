@@ -1,5 +1,5 @@
-//! Casts arrays to the type of a checkpoint's column, whatever types and order of fields they were
-//! read with.
+//! Casts arrays to the type of a checkpoint's column. The arrays may have been read with other
+//! types and with their fields in another order.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::{Error, Result};
 
-/// Returns the array as `rows` values of the column. All null if there is no array.
+/// Returns the array as `rows` values of the column. All values are null if there is no array.
 pub(super) fn cast_to_field(found: Option<&ArrayRef>, field: &Field, rows: usize) -> Result<ArrayRef> {
     let Some(array) = found.filter(|array| array.data_type() != &DataType::Null) else {
         return Ok(new_null_array(field.data_type(), rows));

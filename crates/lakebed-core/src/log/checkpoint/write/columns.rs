@@ -33,7 +33,8 @@ pub(super) fn domain() -> Field {
     group("domainMetadata", vec![text("domain"), text("configuration"), flag("removed")])
 }
 
-/// `statistics` are the last columns, which depend on the table's properties.
+/// Returns the column of files in the table. `statistics` are its last fields, which depend on the
+/// table's properties.
 pub(super) fn add(statistics: Vec<Field>) -> Field {
     let fields = vec![
         text("path"),
@@ -50,7 +51,8 @@ pub(super) fn add(statistics: Vec<Field>) -> Field {
     group("add", fields.into_iter().chain(statistics).collect())
 }
 
-/// The column has no `stats` and `tags`, which no reader of a tombstone uses.
+/// Returns the column of tombstones. It has no `stats` and `tags`, which no reader of a tombstone
+/// uses.
 pub(super) fn remove() -> Field {
     let fields = vec![
         text("path"),

@@ -107,15 +107,15 @@ impl FileRows {
 /// Returns a column that both kinds of file actions have, or a column that is copied as it is.
 fn common_column(batch: &RecordBatch, field: &Field) -> Result<ArrayRef> {
     match field.name().as_str() {
-        // A file in a checkpoint changes no rows.
+        // The checkpoint itself changes no rows.
         "dataChange" => Ok(Arc::new(BooleanArray::from(vec![false; batch.num_rows()]))),
         name @ column::DELETION_VECTOR => deletion_vectors(cast_to_field(batch.column_by_name(name), field, batch.num_rows())?),
         name => cast_to_field(batch.column_by_name(name), field, batch.num_rows()),
     }
 }
 
-/// Some writers store a struct of nulls for an absent deletion vector. Some readers take it for a
-/// vector.
+/// Replaces structs of nulls, which some writers store for an absent deletion vector, by null. Some
+/// readers would take such a struct for a deletion vector.
 fn deletion_vectors(array: ArrayRef) -> Result<ArrayRef> {
     let Some(structs) = array.as_struct_opt() else { return Err(Error::internal("deletion vectors that are no structs")) };
     let (fields, columns, nulls) = structs.clone().into_parts();
@@ -123,7 +123,8 @@ fn deletion_vectors(array: ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields, columns, NullBuffer::union(nulls.as_ref(), there.as_ref()))?))
 }
 
-/// `add.partitionValues` is required. A table without partition columns has an empty map.
+/// Replaces null by an empty map, because `add.partitionValues` is required. A table without
+/// partition columns has an empty map.
 fn without_nulls(array: ArrayRef) -> Result<ArrayRef> {
     let Some(map) = array.as_map_opt().filter(|map| map.null_count() > 0) else { return Ok(array) };
     let DataType::Map(entries, _) = map.data_type() else { return Err(Error::internal("a map that is none")) };
@@ -143,7 +144,7 @@ fn partitions(
     properties: &TableProperties,
 ) -> Result<Vec<(String, PrimitiveType)>> {
     let of_field = |field: &StructField| match &field.data_type {
-        // Readers pad CHAR values.
+        // The value is the stored string, because readers pad CHAR values.
         DeltaType::Primitive(PrimitiveType::Char { .. }) => Ok(PrimitiveType::String),
         DeltaType::Primitive(primitive) => Ok(*primitive),
         _ => Err(Error::corrupt("schema", format!("partition column {:?} is not of a primitive type", field.name))),

@@ -154,7 +154,7 @@ fn lists<'a>(values: impl Iterator<Item = Option<&'a [String]>>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// The maps are sorted by key, so the same state gives the same bytes.
+/// Builds an array of maps. The maps are sorted by key, so the same state gives the same bytes.
 fn maps<'a>(values: impl Iterator<Item = Option<&'a HashMap<String, Option<String>>>>) -> Result<ArrayRef> {
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());

@@ -1,4 +1,4 @@
-//! The protocol and the metadata of the table whose checkpoint is written.
+//! The protocol and the metadata of a table for which a checkpoint is written.
 
 use crate::action::{Metadata, Protocol};
 use crate::property::TableProperties;

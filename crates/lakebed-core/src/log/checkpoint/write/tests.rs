@@ -115,7 +115,7 @@ fn write_parsed_stats_keeps_unwidened_bounds() {
     let array = given.rows().adds(&added_files(&[add_line_with_stats(text)])).unwrap().array;
     let time = |name: &str| child(&array, &["stats_parsed", name, "t"]).as_primitive::<TimestampMicrosecondType>().value(0);
     assert_eq!(time("maxValues"), 1_704_067_200_999_000);
-    // This is nineteen minutes before that midnight in UTC.
+    // The expected timestamp is nineteen minutes before that midnight in UTC.
     assert_eq!(time("minValues"), -8_520_336_000_000_000 + 123_000 - 19 * 60_000_000);
     let double = |name: &str| child(&array, &["stats_parsed", name, "d"]).as_primitive::<Float64Type>().value(0);
     assert_eq!(double("minValues").to_bits(), (-0.0_f64).to_bits());

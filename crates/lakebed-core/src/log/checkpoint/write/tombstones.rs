@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// A batch is full at this number of rows.
 const FULL_ROWS: usize = 16 * 1024;
 
-/// Collects the tombstones of lines.
+/// Collects the tombstones from lines of actions.
 pub struct Tombstones<'a> {
     layers: &'a Layers,
     /// Whether the lines are older than the layers. Otherwise the layers were folded from the
@@ -30,9 +30,9 @@ pub struct Tombstones<'a> {
     is_below: bool,
     /// A file that was removed at this time or before has expired.
     expired_ms: i64,
-    /// The files that the commits left in the table. Computed at the first removal.
+    /// The files that the commits left in the table. The set is computed at the first removal.
     alive: Option<HashSet<FileKey>>,
-    /// The files whose newest tombstone was found.
+    /// The files for which the newest tombstone was found.
     taken: HashSet<FileKey>,
     builder: RemoveBuilder,
 }

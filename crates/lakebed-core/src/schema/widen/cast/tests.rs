@@ -16,7 +16,7 @@ fn micros(zone: Option<&str>) -> ArrowType {
     ArrowType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into))
 }
 
-/// Casting to the type of what is expected gives it.
+/// Checks that an array, cast to the type of the expected array, gives the expected array.
 #[track_caller]
 fn check(from: impl Array + 'static, expected: impl Array + 'static) {
     let expected: ArrayRef = Arc::new(expected);
@@ -84,7 +84,7 @@ fn timestamps_of_every_unit_become_microseconds() {
     check(TimestampSecondArray::from(vec![-1]), micro(vec![-1_000_000]));
     check(TimestampMillisecondArray::from(vec![Some(1), None]), TimestampMicrosecondArray::from(vec![Some(1_000), None]));
     check(TimestampNanosecondArray::from(vec![1_999, -1, -1_000, -1_001]), micro(vec![1, -1, -1, -2]));
-    // As INT96 is read: without a zone. As others label it: with another one.
+    // INT96 is read without a zone. Other writers use another label for the zone.
     check(TimestampNanosecondArray::from(vec![5_000]), micro(vec![5]).with_timezone("UTC"));
     check(micro(vec![7]).with_timezone("+00:00"), micro(vec![7]).with_timezone("UTC"));
     check(micro(vec![7]).with_timezone("UTC"), micro(vec![7]));
