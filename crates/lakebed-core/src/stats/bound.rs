@@ -1,5 +1,5 @@
 //! The direction in which a bound may be moved without becoming wrong, and the rules that follow
-//! from it. They are the same for JSON and structs.
+//! from it. The rules are the same for JSON and structs.
 
 /// The side of the values on which a bound lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,9 +34,10 @@ impl Bound {
         }
     }
 
-    /// Returns the bound as a total order of floats needs it; none for a minimum of NaN, which only
-    /// some writers mean. It may have been written for a 32-bit float, of which its text is only
-    /// the nearest one: then that float counts.
+    /// Returns the bound in a total order of floats. The result is `None` for a minimum of NaN,
+    /// because writers do not agree on its meaning. The bound may have been written for a 32-bit
+    /// float, and its text may be exact only for that float. In this case the float is used if it
+    /// lies outwards.
     pub(super) fn double(self, value: f64) -> Option<f64> {
         let float = f64::from(value as f32);
         let may_be_float = float.is_finite() && float != 0.0;

@@ -23,11 +23,12 @@ use super::columns::{IndexedColumn, IndexedKind, StatsPlan};
 use crate::json_string::write_string;
 use crate::{Error, Result};
 
-/// Collects the statistics of one data file: what Delta Spark would write for the same rows.
+/// Collects the statistics of one data file. The result is what Delta Spark would write for the
+/// same rows.
 ///
-/// Bounds are the least and the greatest value, texts and timestamps cut off. NaN is above all
-/// numbers; where it is a bound there is none, nor is there one of a year outside 1 to 9999. A
-/// maximum of −0.0 is 0.0, since readers that tell them apart would lose rows.
+/// Bounds are the least and the greatest value. Strings and timestamps are truncated. NaN is
+/// greater than all numbers. There is no bound if it would be NaN or a year outside 1 to 9999. A
+/// maximum of −0.0 is written as 0.0, because readers that distinguish the two would lose rows.
 pub struct StatsCollector {
     plan: Arc<StatsPlan>,
     columns: Vec<Column>,
@@ -37,13 +38,13 @@ pub struct StatsCollector {
 /// The statistics of a data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStats {
-    /// How many rows it has.
+    /// The number of rows in the file.
     pub num_records: i64,
     /// All statistics, as `add.stats` has them.
     pub json: String,
 }
 
-/// What is collected of an [`IndexedColumn`].
+/// The state that is collected for an [`IndexedColumn`].
 enum Column {
     Leaf(Leaf),
     Struct(Vec<Column>),
@@ -52,11 +53,11 @@ enum Column {
 struct Leaf {
     nulls: i64,
     bounds: Option<Bounds>,
-    /// That of the last batch, if it came with one.
+    /// The dictionary of the last batch, if it came with one.
     dictionary: Option<Dictionary>,
 }
 
-/// What is written of each leaf in turn.
+/// The kinds of statistics, which are written one after the other for all leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Statistic {
     Min,
@@ -65,16 +66,16 @@ enum Statistic {
 }
 
 impl StatsCollector {
-    /// Of a file without rows yet.
+    /// Creates a collector for a file without rows.
     pub fn new(plan: Arc<StatsPlan>) -> Self {
         let columns = new_columns(plan.columns(), plan.string_prefix_length());
         Self { plan, columns, rows: 0 }
     }
 
-    /// Takes in the rows of a batch, whose columns have physical names and the types of
-    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow); texts may be views, decimals of few
-    /// digits in 64 bits, and any column a dictionary of such values with keys of 32 bits. A column
-    /// or field that is not there is null in every row.
+    /// Adds the rows of a batch. The columns must have physical names and the types of
+    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow). Strings may also be views, decimals
+    /// of few digits may have 64 bits, and any column may be a dictionary of such values with
+    /// 32-bit keys. A missing column or field is null in every row.
     pub fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows =
             StructRows { fields: batch.schema_ref().fields(), arrays: batch.columns(), nulls: None, count: batch.num_rows() };
@@ -118,7 +119,7 @@ fn new_columns(indexed: &[IndexedColumn], string_prefix_length: u32) -> Vec<Colu
 struct StructRows<'b> {
     fields: &'b Fields,
     arrays: &'b [ArrayRef],
-    /// Rows where a struct around them is null.
+    /// The rows in which a struct around them is null.
     nulls: Option<NullBuffer>,
     count: usize,
 }
@@ -133,8 +134,8 @@ impl StructRows<'_> {
                 continue;
             };
             from = place + 1;
-            // Also the nulls of an array that has no buffer for them, and those among the values of
-            // a dictionary.
+            // These nulls include those of an array without a buffer for them, and those among the
+            // values of a dictionary.
             let nulls = NullBuffer::union(self.nulls.as_ref(), array.logical_nulls().as_ref());
             let updated = match (column, &indexed.kind) {
                 (Column::Struct(columns), IndexedKind::Struct(fields)) => self.within(array, nulls)?.update(columns, fields),
@@ -146,8 +147,8 @@ impl StructRows<'_> {
         Ok(())
     }
 
-    /// Where the field of this name is. Fields come in the order of the plan, as a rule, so the
-    /// search begins behind the last one found.
+    /// Returns the position of the field with this name. Fields usually come in the order of the
+    /// plan, so the search begins after the last one found.
     fn find(&self, name: &str, from: usize) -> Option<usize> {
         let is_it = |place: &usize| self.fields.get(*place).is_some_and(|field| field.name() == name);
         (from..self.fields.len()).chain(0..from).find(is_it)
@@ -185,8 +186,8 @@ impl Statistic {
         self == Self::NullCount || indexed.has_bounds()
     }
 
-    /// Writes an object with this statistic of each column. Structs are there even when nothing is
-    /// in them, as Delta Spark has them.
+    /// Writes an object with this statistic of each column. An empty struct is written too, as in
+    /// Delta Spark.
     fn write_fields(self, columns: &[Column], indexed: &[IndexedColumn], out: &mut String) {
         out.push('{');
         let mut comma = false;
@@ -205,7 +206,8 @@ impl Statistic {
         out.push('}');
     }
 
-    /// None, with a piece of it written, if there is nothing to write.
+    /// Writes this statistic of one column. Returns `None` if there is nothing to write. A part of
+    /// the text may have been written in this case.
     fn write_column(self, column: &Column, indexed: &IndexedColumn, out: &mut String) -> Option<()> {
         match (column, &indexed.kind) {
             (Column::Struct(columns), IndexedKind::Struct(fields)) => self.write_fields(columns, fields, out),

@@ -17,9 +17,9 @@ pub struct StatsPlan {
 /// A column with statistics, or a struct with such fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedColumn {
-    /// Its physical name.
+    /// The physical name.
     pub name: String,
-    /// The kind of its statistics.
+    /// The statistics of the column.
     pub kind: IndexedKind,
 }
 
@@ -37,11 +37,11 @@ impl StatsPlan {
     /// Selects the columns that the properties choose, and the clustering columns, in the order of
     /// the schema.
     ///
-    /// `schema` and `partition_columns` have logical names, `clustering` has physical paths.
+    /// `schema` and `partition_columns` have logical names, and `clustering` has physical paths.
     /// Partition columns have no statistics, and do not count towards
-    /// `delta.dataSkippingNumIndexedCols`; every other leaf does, whatever its type. A name in
-    /// `delta.dataSkippingStatsColumns` that no column has is passed over: Delta Spark refuses it
-    /// where the property is set.
+    /// `delta.dataSkippingNumIndexedCols`. Every other leaf counts, independent of its type. An
+    /// unknown name in `delta.dataSkippingStatsColumns` is ignored here, because Delta Spark
+    /// refuses it when the property is set.
     pub fn new(
         schema: &StructType,
         mode: MappingMode,
@@ -71,7 +71,7 @@ impl StatsPlan {
         self
     }
 
-    /// Returns the columns, without structs that have none.
+    /// Returns the columns, without structs that have no columns with statistics.
     pub fn columns(&self) -> &[IndexedColumn] {
         &self.columns
     }
@@ -147,7 +147,7 @@ impl Choice<'_> {
     }
 }
 
-/// Returns the type of a leaf's bounds; `None` for booleans, binaries, arrays, maps, variants,
+/// Returns the type of a leaf's bounds, or `None` for booleans, binaries, arrays, maps, variants,
 /// intervals and void.
 fn bounded(leaf: &DataType) -> Option<PrimitiveType> {
     use PrimitiveType::*;
@@ -164,9 +164,8 @@ fn not_names(list: &str) -> Error {
     Error::corrupt("property delta.dataSkippingStatsColumns", message)
 }
 
-/// Returns the paths of a list such as `a, s.x, ``odd, name```, in lower case. Blank text has none.
-/// A name that needs backticks in SQL may stand without them here, and means the column of this
-/// name.
+/// Returns the paths of a list such as `a, s.x, ``odd, name```, in lower case. A blank string has
+/// no paths. A name that needs backticks in SQL may be given without them.
 fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
     let mut rest = list.trim();
     let mut names = Vec::new();

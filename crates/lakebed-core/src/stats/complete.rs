@@ -2,10 +2,10 @@
 //! counts include the fields of null structs.
 //!
 //! In Spark, NaN is greater than all numbers. Most writers leave NaN out of bounds, as Parquet
-//! requires, so that a value above their upper bound may exist. Spark's own statistics, and
-//! lakebed's, have no upper bound where there is a NaN. The origin of a file's statistics is in its
-//! tags if lakebed wrote it ([`COMPLETE_TAG`]), and in the commit that added it if Delta Spark did
-//! ([`are_complete_in`]).
+//! requires, so that a value above their upper bound may exist. The statistics of Spark and of
+//! lakebed have no upper bound if there is a NaN. If lakebed wrote a file, its tags contain the
+//! origin of its statistics ([`COMPLETE_TAG`]). If Delta Spark wrote it, the commit that added it
+//! does ([`are_complete_in`]).
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use super::columns::{IndexedColumn, IndexedKind};
 use crate::action::CommitInfo;
 use crate::schema::PrimitiveType;
 
-/// Files whose statistics are complete have a tag of this name in the log. Their footers have a key
-/// of this name.
+/// The name of the tag in the log for files with complete statistics. Their footers have a key of
+/// this name.
 pub const COMPLETE_TAG: &str = "lakebed.completeStats";
 /// The value of the tag and of the key.
 pub const COMPLETE: &str = "true";

@@ -21,8 +21,8 @@ const MICROS_A_DAY: i64 = 86_400_000_000;
 /// Returns the requested statistics of many files from their `stats_parsed`. The arrays are the
 /// same as those that [`from_json`](super::from_json) returns for the JSON.
 ///
-/// A value stored in a type from which a column was widened is cast. A value that is missing, or
-/// whose type has no exact counterpart in the column's type, is null.
+/// A value stored in a type from which a column was widened is cast. A value is null if it is
+/// missing, or if its type has no exact counterpart in the column's type.
 pub fn from_struct(parsed: &StructArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
     wanted
         .iter()

@@ -160,7 +160,8 @@ fn integer<T: ArrowPrimitiveType<Native: TryFrom<i64>>>(text: Option<&str>) -> O
     text.and_then(number::integer).and_then(|value| value.try_into().ok())
 }
 
-/// Also `NaN`, `Infinity` and `-Infinity`, which writers put into quotes.
+/// Parses a float. `NaN`, `Infinity` and `-Infinity`, which writers put into quotes, are accepted
+/// too.
 fn float<F: FromStr>(text: Option<&str>) -> Option<F> {
     text.and_then(|text| text.parse().ok())
 }

@@ -1,29 +1,30 @@
 //! Statistics of data files. Readers get the requested statistics as Arrow arrays, with one row for
 //! each file.
 //!
-//! An action has statistics as a JSON string. A checkpoint may have them as a struct
-//! (`stats_parsed`), too or instead. [`from_json`] and [`from_struct`] give the same arrays for
-//! either, and [`struct_to_json`] writes the JSON if there is only the struct. This module does not
-//! decide what the arrays mean for a predicate. Read [`StatColumn`] first.
+//! An action has statistics as a JSON string. A checkpoint may also have them as a struct
+//! (`stats_parsed`), or only as a struct. [`from_json`] and [`from_struct`] return the same arrays
+//! for either form, and [`struct_to_json`] writes the JSON if there is only the struct. This module
+//! does not decide what the arrays mean for a predicate. Read [`StatColumn`] first.
 //!
 //! A statistic that is absent, null or invalid becomes null, which proves nothing about the file.
 //! Broken statistics of a writer may cost time, but they never cost rows. For the same reason,
-//! bounds are widened where the log keeps less precision than the data has:
-//! - Timestamps are cut off at milliseconds in the log, so a [`StatKind::Max`] is the last
-//!   microsecond that is cut off to it: 999 µs later. Written with an offset that was itself cut
-//!   off at minutes (local mean time), both bounds give way by 59 s.
-//! - A decimal of more than 15 digits that may have come out of a 64-bit float, as delta-rs writes
-//!   them, is widened by the error of the float.
-//! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them
-//!   apart. A minimum of NaN is null.
-//! - Of a double column that was once a float, old files have bounds like `1.1`, written for the
-//!   float 1.1, which is above the double 1.1. So a bound of doubles is moved to the nearest float
-//!   if that lies outwards.
+//! bounds are widened if the log keeps less precision than the data has:
+//! - Timestamps are truncated to milliseconds in the log. So a [`StatKind::Max`] is the last
+//!   microsecond that is truncated to the same millisecond, which is 999 µs later. If a timestamp
+//!   is written with an offset that was itself truncated to minutes (local mean time), both bounds
+//!   are moved outwards by 59 s.
+//! - A decimal of more than 15 digits may come from a 64-bit float, as delta-rs writes it. Such a
+//!   decimal is widened by the error of the float.
+//! - For floats, a minimum of zero is −0.0 and a maximum of zero is 0.0, because writers do not
+//!   distinguish them. A minimum of NaN is null.
+//! - If a double column was a float column before, old files have bounds like `1.1`. This was
+//!   written for the float 1.1, which is greater than the double 1.1. So a bound of doubles is
+//!   moved to the nearest float if that lies outwards.
 //!
-//! A bound from here is therefore no value of the file, even where [`StatKind::TightBounds`] is
+//! A bound from here may therefore not be a value of the file, even if [`StatKind::TightBounds`] is
 //! true.
 //!
-//! Writers begin with [`StatsPlan`], which says what statistics a table's files have, and
+//! Writers begin with [`StatsPlan`], which decides the statistics of a table's files, and
 //! [`StatsCollector`], which collects them.
 
 mod bound;
@@ -56,15 +57,16 @@ use crate::schema::{PrimitiveType, arrow::primitive_to_arrow};
 /// A statistic of a file, or of one of its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatKind {
-    /// How many rows the file has, deleted ones included.
+    /// The number of rows in the file, including deleted ones.
     NumRecords,
-    /// How many nulls a column has.
+    /// The number of nulls in a column.
     NullCount,
     /// A lower bound of a column.
     Min,
     /// An upper bound of a column.
     Max,
-    /// Whether the bounds are values that the file still has. True where statistics do not say so.
+    /// Whether the bounds are values that the file still has. It is true if statistics do not have
+    /// it.
     TightBounds,
 }
 
@@ -73,8 +75,7 @@ pub enum StatKind {
 pub struct StatColumn {
     /// The kind of the statistic.
     pub kind: StatKind,
-    /// The column: its physical name, and those of the fields below it. Empty for statistics of the
-    /// file.
+    /// The physical names on the path to the column. The path is empty for statistics of the file.
     pub path: Vec<String>,
     /// The column's current type. Bounds have this type in Arrow. It has no meaning for other
     /// kinds.
@@ -82,8 +83,8 @@ pub struct StatColumn {
 }
 
 impl StatColumn {
-    /// Returns the type of the array that [`from_json`] and [`from_struct`] give: Int64 for counts,
-    /// Boolean for [`StatKind::TightBounds`].
+    /// Returns the type of the array that [`from_json`] and [`from_struct`] return. It is Int64 for
+    /// counts, and Boolean for [`StatKind::TightBounds`].
     pub fn arrow_type(&self) -> ArrowType {
         match self.kind {
             StatKind::NumRecords | StatKind::NullCount => ArrowType::Int64,

@@ -13,8 +13,8 @@ const DIGITS_OF_FLOAT: u8 = 15;
 /// from its neighbours.
 const DIGITS_OF_NEIGHBOURS: RangeInclusive<usize> = 16..=17;
 
-/// More than the loss of such a conversion, relative to the value. It covers three roundings, one
-/// of them of a power of ten.
+/// An upper limit of the error of such a conversion, relative to the value. It covers three
+/// roundings, one of them of a power of ten.
 const LOST_BY_FLOAT: f64 = 8.0 * f64::EPSILON;
 
 /// Reads an integer, also when it is written `1.0` or `1e3`.
@@ -53,8 +53,8 @@ fn exact(text: &str, precision: u8, scale: u8) -> Option<i128> {
     }
 }
 
-/// Returns whether a number is written as floats are: with an exponent, with another number of
-/// decimal places than the scale, or with exactly as many digits as distinguish a float from its
+/// Returns whether a number is written in the way of floats: with an exponent, with another number
+/// of decimal places than the scale, or with exactly as many digits as distinguish a float from its
 /// neighbours.
 fn may_be_of_float(text: &str, scale: u8) -> bool {
     if text.contains(['e', 'E']) {

@@ -1,35 +1,36 @@
-//! The wanted paths as a tree, so that one walk through a text finds them all.
+//! The requested paths as a tree, so that one walk through a JSON string finds all of them.
 
 use memchr::memmem::Finder;
 
-/// The wanted paths. Each distinct one has a slot.
+/// The requested paths. Each distinct path has a slot.
 pub(super) struct Paths {
     nodes: Vec<Node>,
     slots: usize,
 }
 
-/// A name on the way to a wanted value.
+/// A name on the path to a requested value.
 #[derive(Default)]
 struct Node {
-    /// By length of their names, then by bytes.
+    /// The children, sorted by the length of their names, then by the bytes.
     children: Vec<Child>,
     slot: Option<usize>,
-    /// The slots here and below.
+    /// The slots of the paths that end here or below.
     within: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NodeId(usize);
 
-/// A name under another.
+/// A name below another name.
 pub(super) struct Child {
     name: Box<[u8]>,
     pub(super) node: NodeId,
-    /// Of the name between quotes, as it is written where nothing needs an escape.
+    /// Finds the name in quotes. This is how the JSON spells it if no character needs an escape.
     pub(super) quoted: Finder<'static>,
 }
 
-/// Up to so many names it is faster to look for each than to walk through an object.
+/// The greatest number of names for which searching each name is faster than walking through an
+/// object.
 const FEW: usize = 8;
 
 impl Paths {
@@ -39,7 +40,7 @@ impl Paths {
         Self { nodes: vec![Node::default()], slots: 0 }
     }
 
-    /// Wants this path too and tells its slot.
+    /// Adds a path, and returns its slot.
     pub(super) fn add<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> usize {
         let mut way = vec![Self::ROOT];
         let mut at = Self::ROOT;
@@ -67,7 +68,7 @@ impl Paths {
         slot
     }
 
-    /// Returns how many distinct paths there are.
+    /// Returns the number of distinct paths.
     pub(super) fn slots(&self) -> usize {
         self.slots
     }
@@ -82,18 +83,18 @@ impl Paths {
         &self.nodes[node.0].within
     }
 
-    /// Returns whether a path goes on below.
+    /// Returns whether a path continues below this node.
     pub(super) fn goes_on(&self, node: NodeId) -> bool {
         !self.nodes[node.0].children.is_empty()
     }
 
-    /// Where a path goes on under this name.
+    /// Returns the child with this name, if a path continues there.
     pub(super) fn child(&self, node: NodeId, name: &[u8]) -> Option<NodeId> {
         self.search(node, name).ok()
     }
 
-    /// Returns the names under this one, if they are few, no path goes on below them and each can
-    /// be looked for.
+    /// Returns the names below this node, if they are few, no path continues below them, and each
+    /// can be searched for.
     pub(super) fn few_leaves(&self, node: NodeId) -> Option<&[Child]> {
         let children = &self.nodes[node.0].children;
         let few = children.len() <= FEW && children.iter().all(|child| child.is_word() && !self.goes_on(child.node));
@@ -108,8 +109,8 @@ impl Paths {
 }
 
 impl Child {
-    /// Returns whether the name cannot be what stands between the closing quote of one string and
-    /// the opening quote of the next.
+    /// Returns whether the name cannot be confused with the text between the closing quote of one
+    /// string and the opening quote of the next.
     fn is_word(&self) -> bool {
         self.name.trim_ascii_start().first().is_some_and(|first| !b",:]}".contains(first))
     }

@@ -14,14 +14,14 @@ use memchr::{memchr, memchr_iter, memchr2};
 use super::paths::{Child, NodeId, Paths};
 use crate::json_string::unescape;
 
-/// Finds the requested values of one JSON string after the other.
+/// Finds the requested values in one JSON string after another.
 pub(super) struct Scan<'p> {
     paths: &'p Paths,
     found: Vec<ValueRange>,
 }
 
-/// Where a value stands in its text: a string without its quotes, or a number, `true`, `false` or
-/// `null`.
+/// The position of a value in its text: a string without its quotes, or a number, `true`, `false`
+/// or `null`.
 #[derive(Debug, Clone, Copy)]
 enum ValueRange {
     Absent,
@@ -43,7 +43,8 @@ impl<'p> Scan<'p> {
         Self { paths, found: vec![ValueRange::Absent; paths.slots()] }
     }
 
-    /// Scans a JSON string. Returns false if it is not one object; then nothing was found in it.
+    /// Scans a JSON string. Returns false if it is not one object. In that case no values are
+    /// found.
     pub(super) fn walk(&mut self, text: &str) -> bool {
         self.found.fill(ValueRange::Absent);
         let bytes = text.as_bytes();
@@ -70,7 +71,8 @@ impl<'p> Scan<'p> {
         }
     }
 
-    /// Walks through an object from behind its brace to behind its end.
+    /// Walks through an object. `inside` is the position after its opening brace. Returns the
+    /// position after its end.
     fn walk_object(&mut self, text: &[u8], inside: usize, node: NodeId) -> Option<usize> {
         let mut at = after_space(text, inside);
         if *text.get(at)? == b'}' {
@@ -104,7 +106,8 @@ impl<'p> Scan<'p> {
         self.paths.child(node, written)
     }
 
-    /// Takes the value at a wanted name, or those within it, to behind its end.
+    /// Takes the value of a requested name, or the values inside it. Returns the position after the
+    /// value.
     fn walk_value(&mut self, text: &[u8], at: usize, node: NodeId) -> Option<usize> {
         for slot in self.paths.within(node) {
             self.set(*slot, ValueRange::Absent);
@@ -132,8 +135,8 @@ impl<'p> Scan<'p> {
         }
     }
 
-    /// Looks for a name in an object without objects and escapes: there, its quotes can only be
-    /// those of a string of its own, and with a colon behind it that string is a name.
+    /// Searches a name in an object without nested objects and without escapes. In such an object,
+    /// a quoted name is always a complete string, and it is a key if a colon follows.
     fn search_flat(&mut self, text: &[u8], object: Range<usize>, leaf: &Child) {
         let Some(inside) = text.get(object.clone()) else { return };
         for place in leaf.quoted.find_iter(inside) {
@@ -159,7 +162,7 @@ struct Quoted {
     end: usize,
 }
 
-/// Returns the string whose opening quote is at this position.
+/// Returns the string that has its opening quote at this position.
 fn string(text: &[u8], at: usize) -> Option<Quoted> {
     if *text.get(at)? != b'"' {
         return None;
@@ -173,7 +176,8 @@ fn string(text: &[u8], at: usize) -> Option<Quoted> {
     Some(Quoted { from, to, escaped, end: to + 1 })
 }
 
-/// Where the next quote or backslash is. Strings here are short: eight bytes at a time beat a call.
+/// Returns the position of the next quote or backslash. Strings are short in this JSON, so
+/// comparing eight bytes at a time is faster than calling a search function.
 fn quote_or_backslash(text: &[u8], mut at: usize) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x8080_8080_8080_8080;
@@ -182,7 +186,7 @@ fn quote_or_backslash(text: &[u8], mut at: usize) -> Option<usize> {
         let word = u64::from_le_bytes(*word);
         let quote = word ^ (ONES * b'"' as u64);
         let backslash = word ^ (ONES * b'\\' as u64);
-        // The lowest top bit marks the first byte that became zero; those above it may be wrong.
+        // The lowest top bit marks the first byte that became zero. The bits above it may be wrong.
         let zeros = (quote.wrapping_sub(ONES) & !quote | backslash.wrapping_sub(ONES) & !backslash) & TOPS;
         if zeros != 0 {
             return Some(at + (zeros.trailing_zeros() / 8) as usize);
@@ -193,7 +197,7 @@ fn quote_or_backslash(text: &[u8], mut at: usize) -> Option<usize> {
     rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).map(|place| at + place)
 }
 
-/// Behind the end of the value that starts here, whatever it is.
+/// Returns the position after the value that starts here, for any kind of value.
 fn skip(text: &[u8], at: usize) -> Option<usize> {
     match *text.get(at)? {
         b'"' => string(text, at).map(|string| string.end),
@@ -203,9 +207,9 @@ fn skip(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Behind the end of an object that has no object within: at its first closing brace, if that does
-/// not stand in a string. With no backslash before it, it does just when an odd number of quotes
-/// precedes it.
+/// Returns the position after an object without nested objects. The object ends at its first
+/// closing brace if the brace is not part of a string. Without backslashes before it, the brace is
+/// part of a string exactly if the number of quotes before it is odd.
 fn skip_flat(text: &[u8], at: usize) -> Option<usize> {
     let inside = text.get(at + 1..)?;
     let to = memchr(b'}', inside)?;
@@ -214,7 +218,7 @@ fn skip_flat(text: &[u8], at: usize) -> Option<usize> {
     flat.then_some(at + 1 + to + 1)
 }
 
-/// Behind the end of any object or array.
+/// Returns the position after any object or array.
 fn skip_nested(text: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0_usize;
     loop {
@@ -236,13 +240,13 @@ fn skip_nested(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Behind the end of a number, `true`, `false` or `null`.
+/// Returns the position after a number, `true`, `false` or `null`.
 fn bare(text: &[u8], at: usize) -> Option<usize> {
     let length = text.get(at..)?.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))?;
     (length > 0).then_some(at + length)
 }
 
-/// Behind the brace that opens an object here.
+/// Returns the position after the opening brace of an object.
 fn object(text: &[u8], at: usize) -> Option<usize> {
     (*text.get(at)? == b'{').then_some(at + 1)
 }

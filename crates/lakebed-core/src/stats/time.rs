@@ -4,10 +4,11 @@ use super::bound::Bound;
 use crate::schema::PrimitiveType;
 use crate::value::Scalar;
 
-/// Delta Spark writes offsets without their seconds, which local mean times have.
+/// The greatest error of an offset. Delta Spark writes offsets without seconds, but local mean
+/// times have seconds.
 const CUT_OFF_OFFSET_MICROS: i64 = 59_000_000;
 
-/// Days since 1970-01-01.
+/// Returns a day as days since 1970-01-01.
 pub(super) fn date(text: &str) -> Option<i32> {
     match Scalar::parse_partition(Some(text), PrimitiveType::Date) {
         Ok(Scalar::Date(days)) => Some(days),
@@ -15,8 +16,8 @@ pub(super) fn date(text: &str) -> Option<i32> {
     }
 }
 
-/// Returns the bound in microseconds that a text with milliseconds is for timestamps, of a time
-/// zone or of the wall clock.
+/// Returns the bound in microseconds from a string with milliseconds. If `zoned`, the string is a
+/// timestamp with a time zone, and otherwise a wall-clock time.
 pub(super) fn timestamp(text: &str, zoned: bool, bound: Bound) -> Option<i64> {
     let primitive = if zoned { PrimitiveType::Timestamp } else { PrimitiveType::TimestampNtz };
     let micros = match Scalar::parse_partition(Some(text), primitive) {
@@ -27,8 +28,8 @@ pub(super) fn timestamp(text: &str, zoned: bool, bound: Bound) -> Option<i64> {
     Some(bound.timestamp(if offset_is_cut_off { bound.widen(micros, CUT_OFF_OFFSET_MICROS) } else { micros }))
 }
 
-/// Returns whether a text ends in an offset that is no multiple of a quarter of an hour, as those
-/// of time zones are.
+/// Returns whether a string ends in an offset that is not a multiple of a quarter of an hour.
+/// Offsets of today's time zones are such multiples.
 fn has_offset_of_minutes(text: &str) -> bool {
     match text.as_bytes() {
         [.., b'+' | b'-', _, _, b':', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {

@@ -1,4 +1,4 @@
-//! The JSON text of statistics that are only there as a struct.
+//! Writes the JSON of statistics that exist only as a struct.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use chrono::{DateTime, NaiveDate, SecondsFormat};
 use super::from_struct::micros;
 use crate::json_string::write_string;
 
-/// Returns the JSON text of each row of `stats_parsed`; null where the row is.
+/// Returns the JSON string of each row of `stats_parsed`, or null if the row is null.
 ///
-/// It spells values as Delta Spark does: nulls are left out, timestamps are cut off at milliseconds
-/// and in UTC, NaN and the infinities are strings. Fields of types that statistics do not have are
-/// left out.
+/// Values are written as Delta Spark writes them: nulls are left out, timestamps are truncated to
+/// milliseconds and in UTC, and NaN and the infinities are strings. Fields of types without
+/// statistics are left out.
 pub fn struct_to_json(parsed: &StructArray) -> StringArray {
     let fields = Fields::of(parsed);
     let mut texts = StringBuilder::new();
@@ -37,7 +37,7 @@ pub fn struct_to_json(parsed: &StructArray) -> StringArray {
     texts.finish()
 }
 
-/// The fields of a struct, each with its name as text.
+/// The fields of a struct, each with its name as a JSON string.
 struct Fields(Vec<(String, Field)>);
 
 struct Field {
@@ -45,7 +45,7 @@ struct Field {
     values: Values,
 }
 
-/// How the values of a field are written.
+/// The form in which the values of a field are written.
 enum Values {
     Struct(Fields),
     Long,
@@ -90,8 +90,8 @@ impl Fields {
 }
 
 impl Field {
-    /// Returns the field with its values in one of the few types that are written; none if they
-    /// have no place in statistics.
+    /// Returns the field with its values in one of the few types that are written, or `None` if
+    /// statistics do not have its type.
     fn of(array: &ArrayRef) -> Option<Self> {
         use ArrowType::*;
         let brought = |to: ArrowType| cast(array, &to).ok();
@@ -115,7 +115,8 @@ impl Field {
         Some(Self { array, values })
     }
 
-    /// Writes a value that is not null; none, with a piece of it written, if it cannot be.
+    /// Writes a value that is not null. Returns `None` if it cannot be written. A part of the text
+    /// may have been written in this case.
     fn write(&self, row: usize, out: &mut String) -> Option<()> {
         let array = &self.array;
         match &self.values {

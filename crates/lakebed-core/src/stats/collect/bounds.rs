@@ -1,4 +1,4 @@
-//! The bounds of one column: collected in its own type, given as scalars.
+//! The bounds of one column. They are collected in the column's own type, and returned as scalars.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -31,7 +31,7 @@ pub(super) enum Bounds {
 }
 
 impl Bounds {
-    /// Of no value yet; none for a type without bounds.
+    /// Creates bounds without a value, or returns `None` for a type without bounds.
     pub(super) fn new(primitive: PrimitiveType, string_prefix_length: u32) -> Option<Self> {
         Some(match primitive {
             PrimitiveType::Byte => Self::Byte(Span::EMPTY),
@@ -49,7 +49,7 @@ impl Bounds {
         })
     }
 
-    /// Takes in the values that are not null.
+    /// Adds the values that are not null.
     pub(super) fn update(&mut self, array: &dyn Array, nulls: Option<&NullBuffer>) -> Result<()> {
         match self {
             Self::Byte(span) => take::<Int8Type, _>(span, array, nulls, |value| value),
@@ -87,16 +87,16 @@ impl Bounds {
         }
     }
 
-    /// Returns the least value, cut off if it is a long text.
+    /// Returns the least value. A long string is truncated.
     pub(super) fn low(&self) -> Option<Scalar> {
         let [low, _] = self.ends();
         low
     }
 
-    /// Returns the greatest value, or one above it if it is a long text.
+    /// Returns the greatest value. For a long string, the result is a shorter string above it.
     pub(super) fn high(&self) -> Option<Scalar> {
         match self.ends() {
-            // Both are the same to Spark, but where they are not, this one is above.
+            // Spark treats both zeros as equal. For readers that do not, 0.0 is the greater one.
             [_, Some(Scalar::Float(0.0))] => Some(Scalar::Float(0.0)),
             [_, Some(Scalar::Double(0.0))] => Some(Scalar::Double(0.0)),
             [_, high] => high,

@@ -1,11 +1,11 @@
 //! Cuts strings to the length of their bounds.
 
-/// A short character that is above all other characters of ASCII.
+/// A short character that is greater than all other ASCII characters.
 const LAST_OF_ASCII: char = '\u{7f}';
 
-/// Returns the number of bytes at the beginning of a text that decide the results of [`cut_low`]
-/// and [`cut_high`]. Neither reads more than twice the prefix and a few letters more, and a UTF-16
-/// unit is at most three bytes of UTF-8.
+/// Returns the number of bytes at the beginning of a string that decide the results of [`cut_low`]
+/// and [`cut_high`]. Neither function reads more than twice the prefix and a few more characters,
+/// and a UTF-16 unit is at most three bytes of UTF-8.
 pub(super) fn bytes_that_count(prefix: u32) -> usize {
     usize::try_from(prefix).unwrap_or(usize::MAX).saturating_mul(6).saturating_add(24)
 }
@@ -16,12 +16,13 @@ pub(super) fn cut_low(text: &str, prefix: u32) -> &str {
     end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// Returns the upper bound of a text: of a long one its beginning, with a letter behind it that is
-/// above the one cut off; none if there is no such letter near.
+/// Returns the upper bound of a string. For a long string, it is the beginning of the string,
+/// followed by a character that is greater than the first character that was cut off. The result is
+/// `None` if there is no such character nearby.
 ///
-/// Lengths are counted in UTF-16 units and no pair of surrogates is cut. Where the letter to cut
-/// off is the last of Unicode, the beginning is extended until another one comes, up to twice the
-/// prefix.
+/// Lengths are counted in UTF-16 units, and surrogate pairs are not cut. If the character to cut
+/// off is the last one of Unicode, the beginning is extended up to the next other character, but
+/// not beyond twice the prefix.
 pub(super) fn cut_high(text: &str, prefix: u32) -> Option<String> {
     let prefix = u64::from(prefix);
     let mut letters = text.char_indices().peekable();
@@ -64,7 +65,7 @@ mod tests {
         assert_eq!(cut_high(text, prefix).as_deref(), high, "{text:?}");
     }
 
-    // What Delta Spark 4.4.0 wrote for these texts.
+    // The expected bounds are those that Delta Spark 4.4.0 wrote for these strings.
     #[test]
     fn bounds_are_cut_as_spark_cuts_them() {
         let x = |count: usize| "x".repeat(count);

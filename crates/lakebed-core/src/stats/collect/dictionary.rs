@@ -1,5 +1,5 @@
-//! Columns that come as dictionaries: of each dictionary the values that rows have, each of them
-//! once.
+//! Columns that are dictionaries. Each value that occurs in the rows is returned only once for each
+//! dictionary.
 
 use std::sync::Arc;
 
@@ -11,22 +11,23 @@ use arrow_select::take::take;
 
 use crate::Result;
 
-/// The last dictionary of a column, and which of its values have been given.
+/// The last dictionary of a column, and its values that have been returned.
 pub(super) struct Dictionary {
     values: ArrayRef,
-    /// For each value, whether a row had it. One place more is marked by the rows that are null.
+    /// For each value, whether it occurred in a row. There is one more element at the end, which
+    /// rows with null mark.
     used: Vec<bool>,
     given: BooleanBuffer,
     given_count: usize,
 }
 
-/// Where a dictionary has more values than this for each row of a batch, the values of the rows are
-/// given, one for each row.
+/// If a dictionary has more values than this for each row of a batch, one value is returned for
+/// each row instead.
 const MOST_VALUES_PER_ROW: usize = 8;
 
 impl Dictionary {
-    /// Returns the values that rows have which are not null. All are valid; those that were given
-    /// of the last dictionary may be missing.
+    /// Returns the values that occur in the rows. None of them is null. Values of the last
+    /// dictionary that were returned before may be missing.
     pub(super) fn give_new(
         last: &mut Option<Self>,
         array: &DictionaryArray<Int32Type>,
@@ -52,27 +53,27 @@ impl Dictionary {
 
     fn give_marked(&mut self) -> Result<ArrayRef> {
         let used = self.used.get(..self.values.len()).unwrap_or_default();
-        // Counting is far cheaper than finding out which they are.
+        // Counting the values is much cheaper than finding them.
         let count = used.iter().map(|used| usize::from(*used)).sum();
         if count == self.given_count {
             return Ok(self.values.slice(0, 0));
         }
         let used = BooleanBuffer::from(used);
-        // What was given was used before, so what differs is new.
+        // Values that were returned are marked as used too, so the difference is new.
         let new = &used ^ &self.given;
         (self.given, self.given_count) = (used, count);
         Ok(filter(&self.values, &BooleanArray::new(new, None))?)
     }
 }
 
-/// Returns whether both are the same memory. Readers of Parquet make a new array for each batch,
-/// around the same buffers.
+/// Returns whether both arrays use the same memory. Parquet readers make a new array around the
+/// same buffers for each batch.
 fn is_same(values: &ArrayRef, other: &ArrayRef) -> bool {
     Arc::ptr_eq(values, other) || values.to_data().ptr_eq(&other.to_data())
 }
 
-/// Marks what keys point at, and the last place for those that are null: without a branch that
-/// depends on either.
+/// Marks the values of the keys, and the last element for null keys. There is no branch that
+/// depends on a key or a null.
 fn mark(used: &mut [bool], keys: &[i32], nulls: Option<&NullBuffer>) {
     let Some(last) = used.len().checked_sub(1) else { return };
     let mut mark = |place: usize| {
@@ -91,10 +92,10 @@ fn mark(used: &mut [bool], keys: &[i32], nulls: Option<&NullBuffer>) {
     }
 }
 
-/// Keys for which one word of validity speaks.
+/// The number of keys that one word of validity covers.
 const WORD: usize = 64;
 
-/// Keys of rows that are not null are not negative.
+/// Returns the position of a key. The key of a row that is not null is not negative.
 fn place_of(key: i32) -> usize {
     key.cast_unsigned() as usize
 }

@@ -1,4 +1,4 @@
-//! A bound as JSON.
+//! Writes a bound as JSON.
 
 use std::ops::RangeInclusive;
 
@@ -7,16 +7,17 @@ use chrono::{DateTime, SecondsFormat};
 use crate::json_string::write_string;
 use crate::value::Scalar;
 
-/// The days, and the microseconds, whose years have four digits and no sign.
+/// The days, and the microseconds, of years with four digits and no sign.
 const DAYS: RangeInclusive<i32> = -719_162..=2_932_896;
 const MICROS: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// Writes a bound as Delta Spark spells it, timestamps cut off at milliseconds; none if it is
-/// better left out, which no reader minds.
+/// Writes a bound as Delta Spark does, with timestamps truncated to milliseconds. Returns `None` if
+/// the bound should be left out, which every reader accepts.
 ///
-/// Left out are NaN, which JSON does not know and some readers take for a number like others, and
-/// years before 1 or after 9999, which many calendars do not have. Decimals are never in scientific
-/// notation, unlike Spark's: not all readers take an exponent for exact.
+/// NaN is left out because JSON does not have it, and some readers treat it like a number. Years
+/// before 1 or after 9999 are left out because many calendars do not have them. Unlike in Spark,
+/// decimals are never written in scientific notation, because not all readers treat a number with
+/// an exponent as exact.
 pub(super) fn write_bound(bound: &Scalar, out: &mut String) -> Option<()> {
     match bound {
         Scalar::String(text) => {
@@ -36,7 +37,7 @@ pub(super) fn write_bound(bound: &Scalar, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Spelled as partition values are.
+/// Returns the bound as partition values are written.
 fn plain(bound: &Scalar) -> Option<String> {
     bound.to_partition().ok().flatten()
 }

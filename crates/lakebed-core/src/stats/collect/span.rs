@@ -54,8 +54,8 @@ impl<K: Key> Span<K> {
         Self { low, high }
     }
 
-    /// Returns the span of the values whose bit is set. There is no branch, so that several values
-    /// are compared at a time.
+    /// Returns the span of the values with a set bit in `valid`. There is no branch, so that
+    /// several values are compared at a time.
     fn of_some<V: Copy>(values: &[V], valid: u64, key: impl Fn(V) -> K) -> Self {
         let (mut low, mut high) = (K::GREATEST, K::LEAST);
         for (place, value) in values.iter().enumerate() {

@@ -43,8 +43,8 @@ impl StringBounds {
         }
     }
 
-    /// Fills the keys with the first bytes in which strings differ. Also returns how many bytes
-    /// precede these.
+    /// Fills the keys with the first bytes in which strings differ. Also returns the number of
+    /// bytes before these.
     fn fill_keys<T: Utf8Array>(&mut self, texts: &T, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
         let mut skipped = 0;
         loop {
@@ -58,9 +58,9 @@ impl StringBounds {
         }
     }
 
-    /// Returns how many characters bounds keep. For strings with a common prefix, bounds of the
-    /// usual length would prove little or nothing. These bounds keep as many characters more as the
-    /// least and the greatest string have in common.
+    /// Returns the number of characters that bounds keep. For strings with a common prefix, bounds
+    /// of the usual length would exclude little or nothing. So these bounds are longer by the
+    /// common prefix of the least and the greatest string.
     fn kept(&self) -> u32 {
         let (Some(low), Some(high)) = (&self.low, &self.high) else { return self.prefix };
         // A file with one long string does not need long bounds.
@@ -77,7 +77,7 @@ impl StringBounds {
         }
     }
 
-    /// Returns how many characters bounds may keep.
+    /// Returns the greatest number of characters that bounds may keep.
     fn longest(&self) -> u32 {
         if self.prefix == USUAL_PREFIX { LONGEST_PREFIX } else { self.prefix }
     }
@@ -93,11 +93,11 @@ impl StringBounds {
     }
 }
 
-/// Texts in any of their forms.
+/// An array of strings, in any of the Arrow forms.
 pub(super) trait Utf8Array {
     fn bytes(&self, row: usize) -> &[u8];
 
-    /// Makes keys of the bytes behind those that are skipped, see [`key`].
+    /// Makes keys of the bytes after the skipped ones. See [`key`].
     fn push_keys(&self, skipped: usize, keys: &mut Vec<u64>);
 }
 
@@ -138,14 +138,15 @@ struct KeyedStrings<'t, T> {
     texts: &'t T,
     nulls: Option<&'t NullBuffer>,
     keys: &'t [u64],
-    /// Texts of the same key are the same up to here.
+    /// The number of first bytes in which strings with the same key are equal.
     compared: usize,
-    /// The bytes of a text that count.
+    /// The number of first bytes of a string that count.
     counts: usize,
 }
 
 impl<'t, T: Utf8Array> KeyedStrings<'t, T> {
-    /// Of the texts of a key the first in an order, if it comes before the one that is known.
+    /// Returns the first string in an order among the strings with this key, if it comes before
+    /// `known`.
     fn find(
         &self,
         key: u64,
@@ -179,7 +180,8 @@ impl<'t, T: Utf8Array> KeyedStrings<'t, T> {
     }
 }
 
-/// The rows of a key. Without a branch, since where many texts tie, none would be foreseen.
+/// Fills `rows` with the rows that have this key. There is no branch that depends on a key, because
+/// the processor could not predict it if many keys are equal.
 fn fill_rows(keys: &[u64], key: u64, rows: &mut Vec<u32>) {
     rows.clear();
     rows.resize(keys.len(), 0);
@@ -193,13 +195,15 @@ fn fill_rows(keys: &[u64], key: u64, rows: &mut Vec<u32>) {
     rows.truncate(count);
 }
 
-/// The bytes of a text that a key holds.
+/// The number of bytes of a string that a key holds.
 const BYTES: usize = 7;
 
-/// Where texts are the same for longer, comparing them as a whole is faster than making more keys.
+/// The greatest number of bytes that keys skip. For longer common prefixes, comparing whole strings
+/// is faster than making more keys.
 const MOST_SKIPPED: usize = 4 * BYTES;
 
-/// By how many bytes of a text a key holds: those, in the place that they have in it.
+/// Masks by the number of a string's bytes that a key holds. A mask has ones for these bytes, at
+/// their positions in the key.
 const HELD: [u64; BYTES + 2] = {
     let mut held = [0; BYTES + 2];
     let mut bytes = 1;
@@ -211,20 +215,21 @@ const HELD: [u64; BYTES + 2] = {
     held
 };
 
-/// Returns the bytes of a text behind those that are skipped, and how many there are, up to one
-/// more than a key holds. Keys are in the order of their texts, and only long texts of different
-/// bytes have the same.
+/// Returns a key of the bytes after the skipped ones, followed by their number. The number is at
+/// most one more than the number of bytes that a key holds. Keys have the order of their strings.
+/// Two strings with different bytes have the same key only if they are long.
 #[inline(always)]
 fn key(data: &[u8], ends: &[i32], skipped: usize) -> u64 {
     let [start, end] = ends else { return 0 };
-    // Neither is negative.
+    // Neither number is negative.
     let (start, end) = (start.cast_unsigned() as usize, end.cast_unsigned() as usize);
     let start = if skipped == 0 { start } else { end.min(start + skipped) };
     let length = end.wrapping_sub(start);
     key_of_bytes(first_bytes(data, start), length)
 }
 
-/// As [`key`], with nothing skipped, of a text that is so short that it stands in its view.
+/// Returns the key like [`key`], with nothing skipped, if the string is so short that its view
+/// contains it.
 #[inline(always)]
 fn inline_key(view: u128) -> Option<u64> {
     const MOST_INLINE: u32 = 12;
@@ -232,14 +237,14 @@ fn inline_key(view: u128) -> Option<u64> {
     (length <= MOST_INLINE).then(|| key_of_bytes(((view >> 32) as u64).to_le_bytes(), length as usize))
 }
 
-/// Of a text of this length, which begins so.
+/// Returns the key of a string with these first bytes and this length.
 #[inline(always)]
 fn key_of_bytes(first: [u8; 8], length: usize) -> u64 {
     let length = length.min(BYTES + 1);
     u64::from_be_bytes(first) & HELD[length] | length as u64
 }
 
-/// With zeros behind the end.
+/// Returns the bytes from `start` on, with zeros after the end.
 #[inline(always)]
 fn first_bytes(data: &[u8], start: usize) -> [u8; 8] {
     match data.get(start..).and_then(|rest| rest.first_chunk()) {
@@ -264,7 +269,7 @@ fn is_long(key: u64) -> bool {
     key & 0xff > BYTES as u64
 }
 
-/// Returns the text without the piece of a letter at its end.
+/// Returns the string without an incomplete character at its end.
 fn whole_letters(text: &[u8]) -> &str {
     let end = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
     text.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
@@ -281,7 +286,7 @@ mod tests {
         prop_oneof!["[a-b\u{0}]{0,10}", "(Customer)?[0-9é😀]{0,6}", "\\PC{0,12}"]
     }
 
-    /// Texts, of which many begin the same.
+    /// Strings, many of which have a common prefix.
     fn any_texts() -> impl Strategy<Value = Vec<Option<String>>> {
         let begun = ("[ab]{0,40}", prop::collection::vec(prop::option::weighted(0.9, "[ab]{0,9}"), 0..20));
         prop_oneof![
@@ -297,7 +302,7 @@ mod tests {
         fn the_least_and_the_greatest_are_found(
             texts in any_texts(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
         ) {
-            // Also with something where there is null.
+            // The array has a value at the positions of nulls too.
             let filled = StringArray::from_iter_values(texts.iter().map(|text| text.as_deref().unwrap_or("Customer")));
             let nulls: NullBuffer = texts.iter().map(Option::is_some).collect::<Vec<_>>().into();
             let array = StringArray::new(filled.offsets().clone(), filled.values().clone(), Some(nulls));

@@ -43,7 +43,7 @@ fn collect_common_prefix_gives_longer_bounds() {
     };
     let (low, high) = (format!("{start}{}", "a".repeat(32)), format!("{start}{}\u{7f}", "b".repeat(32)));
     check_with(("dataSkippingNumIndexedCols", "32"), texts(), &bounds(&low, &high));
-    // Who asks for fewer letters gets no more.
+    // A property with a shorter prefix is respected.
     check_with(("dataSkippingStringPrefixLength", "8"), texts(), &bounds("https://", "https://\u{7f}"));
 }
 
@@ -59,7 +59,7 @@ fn check_with(property: (&str, &str), columns: Vec<(&str, ArrayRef)>, expected: 
     assert_eq!(collect(&plan, &[in_dictionaries(&in_other_forms(&batch))]), expected, "as dictionaries of other forms");
 }
 
-/// The same values, each column but structs as a dictionary with them in it as they are.
+/// Converts each column that is not a struct to a dictionary. The values keep their order.
 fn in_dictionaries(batch: &RecordBatch) -> RecordBatch {
     let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
     let keys = Int32Array::from_iter_values(0..batch.num_rows() as i32);
@@ -70,7 +70,7 @@ fn in_dictionaries(batch: &RecordBatch) -> RecordBatch {
     self::batch(names.zip(batch.columns().iter().map(other)).collect())
 }
 
-/// The same values as rows have them that move from file to file.
+/// Converts the columns to the forms that rows have when they are moved from file to file.
 fn in_other_forms(batch: &RecordBatch) -> RecordBatch {
     let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
     let other = |column: &ArrayRef| match column.data_type() {
@@ -86,7 +86,8 @@ fn check(columns: Vec<(&str, ArrayRef)>, expected: &str) {
     check_with(("other", ""), columns, expected);
 }
 
-/// Bounds and nulls of one column `c`; an empty bound is left out.
+/// Checks the bounds and nulls of one column `c`. An empty string stands for a bound that is left
+/// out.
 #[track_caller]
 fn check_column(column: impl Array + 'static, low: &str, high: &str, nulls: usize) {
     let rows = column.len();
@@ -95,8 +96,8 @@ fn check_column(column: impl Array + 'static, low: &str, high: &str, nulls: usiz
     check(vec![("c", array(column))], &format!("{{\"numRecords\":{rows},{bounds},\"nullCount\":{{\"c\":{nulls}}}}}"));
 }
 
-// Unless they say otherwise, the texts here are those that Delta Spark 4.4.0 wrote for the same
-// rows.
+// Unless a comment says otherwise, the expected texts are those that Delta Spark 4.4.0 wrote for
+// the same rows.
 #[test]
 fn collect_every_type_counts_nulls() {
     let inner = struct_column(
@@ -263,7 +264,7 @@ fn collect_omits_nan_bounds() {
 
 #[test]
 fn collect_zero_bounds_cover_both_signs() {
-    // Of zeros of both signs Spark writes the first one, for both bounds.
+    // With zeros of both signs, Spark writes the first one for both bounds.
     check_column(Float64Array::from(vec![-0.0, 0.0]), "-0.0", "0.0", 0);
     check_column(Float32Array::from(vec![0.0, -0.0]), "-0.0", "0.0", 0);
     check_column(Float64Array::from(vec![-0.0]), "-0.0", "0.0", 0);
@@ -290,7 +291,7 @@ fn timestamps_are_cut_off_at_milliseconds() {
 
 #[test]
 fn collect_omits_years_outside_four_digits() {
-    // Spark writes them with a sign.
+    // Spark writes these years with a sign.
     check_column(timestamps(vec![0, 253_402_300_800_000_000]), r#""1970-01-01T00:00:00.000Z""#, "", 0);
     check_column(timestamps(vec![i64::MIN, 0]), "", r#""1970-01-01T00:00:00.000Z""#, 0);
     check_column(TimestampMicrosecondArray::from(vec![-62_135_596_800_000_001, i64::MAX]), "", "", 0);

@@ -3,8 +3,8 @@ use crate::kit::schema::{array_of, field_with, map_of, struct_of};
 use crate::kit::table::{configuration, properties};
 use crate::kit::{self, strings};
 
-/// `a`, `s` with `x`, `y` (with `z`, `arr` and `w`) and `v`, `m`, `d.t`, `B`. Physical names have a
-/// `p-` before them.
+/// Returns a schema with `a`, `s` with `x`, `y` (with `z`, `arr` and `w`) and `v`, `m`, `d.t`, `B`.
+/// Physical names have the prefix `p-`.
 fn schema() -> StructType {
     let field =
         |name: &str, data_type: &str| field_with(name, data_type, &format!(r#""delta.columnMapping.physicalName":"p-{name}""#));
@@ -26,7 +26,7 @@ fn plan(schema: &StructType, property: (&str, &str), partition_columns: &[&str],
     StatsPlan::new(schema, MappingMode::None, &strings(partition_columns), &properties, &clustering)
 }
 
-/// Returns the leaves with statistics, those without bounds in brackets.
+/// Returns the leaves with statistics. Leaves without bounds are in brackets.
 fn leaves(columns: &[IndexedColumn]) -> Vec<String> {
     let mut found = Vec::new();
     for column in columns {
@@ -45,7 +45,7 @@ fn check(property: (&str, &str), expected: &str) {
     assert_eq!(leaves(plan.columns()).join(" "), expected, "{property:?}");
 }
 
-// The outcomes of these two tests are Delta Spark's 4.4.0.
+// The expected results of these two tests are those of Delta Spark 4.4.0.
 #[test]
 fn the_number_counts_leaves_of_every_type() {
     let all = ["a", "s.x", "s.y.z", "s.y.(arr)", "s.y.w", "s.(v)", "(m)", "d.t", "B"];

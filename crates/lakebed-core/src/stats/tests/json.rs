@@ -7,7 +7,7 @@ use arrow_schema::DataType as ArrowType;
 use super::*;
 use PrimitiveType::{Boolean, Byte, Date, Double, Float, Integer, Long, Short, String as Text, Timestamp, TimestampNtz};
 
-/// As Delta Spark writes them.
+/// Statistics as Delta Spark writes them.
 const SPARK: &str = r#"{"numRecords":3,"minValues":{"id":-7,"name":"a, {b}","at":"2024-02-29T12:34:56.789Z","day":"2024-02-29","price":12345678901234567.89,"place":{"x":1.5,"y":{"z":"in"}}},"maxValues":{"id":9007199254740993,"name":"z\"}","at":"2024-02-29T13:34:56.789+01:00","day":"9999-12-31","price":99999999999999999.99,"place":{"x":1.0E10,"y":{"z":"out"}}},"nullCount":{"id":0,"name":1,"at":0,"day":0,"price":2,"place":{"x":0,"y":{"z":3}}},"tightBounds":false}"#;
 
 #[test]
@@ -126,7 +126,7 @@ fn decimals_are_exact() {
 
 #[test]
 fn read_decimals_through_float_moves_bounds_outwards() {
-    // delta-rs writes the float nearest to 0.123456789012345678, which is above it.
+    // delta-rs writes the float nearest to 0.123456789012345678, which is greater.
     let wide = PrimitiveType::Decimal { precision: 20, scale: 18 };
     let text = r#"{"minValues":{"a":0.12345678901234568},"maxValues":{"a":0.12345678901234568}}"#;
     let read = |wanted| read(text, wanted).as_any().downcast_ref::<Decimal128Array>().unwrap().value(0);
@@ -154,7 +154,7 @@ fn read_floats_in_order_of_table() {
 
 #[test]
 fn read_double_bounds_hold_for_floats() {
-    // The float 1.1 is above the double 1.1, the float 1.3 below the double 1.3.
+    // The float 1.1 is greater than the double 1.1, and the float 1.3 is less than the double 1.3.
     let text = r#"{"minValues":{"a":1.3,"b":1.1,"c":1e300,"d":-1e-300},"maxValues":{"a":1.1,"b":1.3,"c":-1e300,"d":1e-300}}"#;
     check(text, min("a", Double), Float64Array::from(vec![1.299_999_952_316_284_2]));
     check(text, max("a", Double), Float64Array::from(vec![1.100_000_023_841_858]));
@@ -203,13 +203,13 @@ fn read_timestamp_ntz_ignores_zone() {
         r#"{"minValues":{"a":"2024-02-29T12:34:56.789+01:00","b":"2024-02-29"},"maxValues":{"a":"2024-02-29 12:34:56.789Z"}}"#;
     check(text, min("a", TimestampNtz), TimestampMicrosecondArray::from(vec![1_709_210_096_789_000]));
     check(text, max("a", TimestampNtz), TimestampMicrosecondArray::from(vec![1_709_210_096_789_999]));
-    // Widened from a date.
+    // The column was widened from a date.
     check(text, min("b", TimestampNtz), TimestampMicrosecondArray::from(vec![1_709_164_800_000_000]));
 }
 
 #[test]
 fn offsets_without_their_seconds_widen_a_timestamp() {
-    // Noon of 1883-11-18 in Los Angeles, at -07:52:58, is -2717640422000000 µs; the offset's
+    // Noon of 1883-11-18 in Los Angeles, at -07:52:58, is -2717640422000000 µs. The offset's
     // seconds are not written.
     let text = r#"{"minValues":{"a":"1883-11-18T12:00:00.000-07:52"},"maxValues":{"a":"1883-11-18T12:00:00.000-07:52"}}"#;
     check(text, min("a", Timestamp), timestamps(vec![-2_717_640_480_000_000 - 59_000_000]));

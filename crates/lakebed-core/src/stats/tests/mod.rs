@@ -34,7 +34,7 @@ fn tight() -> StatColumn {
     column(StatKind::TightBounds, &[], PrimitiveType::Boolean)
 }
 
-/// What one text says of one statistic.
+/// Reads one statistic from one JSON string.
 fn read(text: &str, wanted: StatColumn) -> ArrayRef {
     from_json(&StringArray::from(vec![text]), &[wanted]).remove(0)
 }

@@ -6,7 +6,7 @@ use super::super::bound::Bound;
 use super::super::number::decimal;
 use super::*;
 
-/// JSON as any writer may write it, duplicate names included.
+/// JSON as any writer may write it, including duplicate names.
 #[derive(Debug, Clone)]
 enum Json {
     Bare(String),
@@ -15,7 +15,7 @@ enum Json {
     Object(Vec<(String, Json)>),
 }
 
-/// How to write it.
+/// The style in which the JSON is written.
 #[derive(Debug, Clone, Copy)]
 struct Style {
     space: &'static str,
@@ -38,7 +38,7 @@ impl Json {
         }
     }
 
-    /// Returns the value at a path, of equal names the last.
+    /// Returns the value at a path. If names occur twice, the last one counts.
     fn at(&self, path: &[&str]) -> Option<&Self> {
         match (path, self) {
             ([], value) => Some(value),
@@ -83,7 +83,7 @@ fn any_json() -> impl Strategy<Value = Json> {
             .prop_map(|bare| Json::Bare(bare.to_owned())),
         any::<i32>().prop_map(|number| Json::Bare(number.to_string())),
         any_name().prop_map(Json::Text),
-        // Without digits, since a number in quotes is read as one.
+        // The string has no digits, because a number in quotes is read as a number.
         "[^\\pC\\pN]{0,12}".prop_map(Json::Text),
     ];
     leaf.prop_recursive(3, 40, 6, |inner| {
@@ -94,7 +94,7 @@ fn any_json() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Statistics whose bounds are any JSON.
+/// Statistics with arbitrary JSON in place of bounds.
 fn any_statistics() -> impl Strategy<Value = Json> {
     let part = (prop::sample::select(vec!["minValues", "maxValues", "nullCount", "numRecords", "other"]), any_json());
     prop::collection::vec(part.prop_map(|(name, value)| (name.to_owned(), value)), 0..6).prop_map(Json::Object)
@@ -160,7 +160,7 @@ proptest! {
     fn struct_to_json_reads_the_same(
         longs in prop::collection::vec(any::<Option<i64>>(), 4), doubles in prop::collection::vec(any::<Option<f64>>(), 4),
         floats in prop::collection::vec(any::<Option<f32>>(), 4), texts in prop::collection::vec(prop::option::of("\\PC{0,8}|[\"\\\\\n\u{0}-\u{1f}]{1,4}"), 4),
-        // Years -9999 to 9999, in milliseconds and in days.
+        // The years are -9999 to 9999, in milliseconds and in days.
         instants in prop::collection::vec(prop::option::of(-377_705_116_800_000_i64..253_402_300_799_999), 4),
         days in prop::collection::vec(prop::option::of(-4_371_587..2_932_896_i32), 4), flags in prop::collection::vec(any::<Option<bool>>(), 4),
         units in prop::collection::vec(prop::option::of(-99_999_999_999_999_999_999_999_999_999_999_999_999_i128..99_999_999_999_999_999_999_999_999_999_999_999_999), 4),

@@ -15,7 +15,7 @@ fn fields(fields: Vec<(&str, ArrayRef)>) -> StructArray {
     struct_array(fields, None)
 }
 
-/// Returns a bound `a` of one file, stored like this.
+/// Returns a bound `a` of one file, stored in this array.
 fn bounds(stored: ArrayRef) -> StructArray {
     let one = array(fields(vec![("a", stored)]));
     fields(vec![("minValues", Arc::clone(&one)), ("maxValues", one)])

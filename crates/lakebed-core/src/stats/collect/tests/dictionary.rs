@@ -8,7 +8,8 @@ fn dictionary(keys: impl IntoIterator<Item = Option<i32>>, values: &ArrayRef) ->
     array(DictionaryArray::<Int32Type>::new(keys.into_iter().collect(), Arc::clone(values)))
 }
 
-/// The statistics of a file with one column `c`, which is like the first array and comes in these.
+/// Checks the statistics of a file with one column `c`. The values are those of the first array,
+/// and they come in the other arrays.
 #[track_caller]
 fn check_arrays(plain: &ArrayRef, arrays: Vec<ArrayRef>, low: &str, high: &str, nulls: usize) {
     let rows = arrays.iter().map(|array| array.len()).sum::<usize>();
@@ -22,7 +23,7 @@ fn check_arrays(plain: &ArrayRef, arrays: Vec<ArrayRef>, low: &str, high: &str, 
     assert_eq!(collect(&plan, &batches), expected);
 }
 
-/// Returns one with 1 and 9 that no row has, 5 twice, and a null.
+/// Returns a dictionary with 1 and 9, which no row has, with 5 twice, and with a null.
 fn longs() -> ArrayRef {
     array(Int64Array::from(vec![Some(1), Some(5), Some(9), Some(3), Some(5), None]))
 }
@@ -61,7 +62,7 @@ fn collect_ignores_sliced_off_rows() {
     check_arrays(&longs, vec![rows.slice(100, 3)], "3", "5", 1);
     check_arrays(&longs, vec![rows.slice(101, 1)], "", "", 1);
     check_arrays(&longs, vec![rows.slice(101, 0)], "", "", 0);
-    // 32 of them are null: the places 1, 4, .. 94, and 97.
+    // 32 of the rows are null: the positions 1, 4, .. 94, and 97.
     check_arrays(&longs, vec![rows.slice(0, 99), rows.slice(100, 0)], "1", "9", 33);
 }
 
@@ -76,7 +77,7 @@ fn collect_empty_dictionary_gives_no_bounds() {
 fn collect_repeated_dictionary_finds_other_values() {
     let longs = longs().slice(0, 5);
     let part = |keys: [i32; 2]| dictionary(keys.map(Some), &longs);
-    // A reader's way: the same buffers, another array.
+    // A Parquet reader makes another array with the same buffers.
     let again = |keys: [i32; 2]| arrow_array::make_array(part(keys).to_data());
     check_arrays(&longs, vec![part([1, 1]), part([1, 4]), part([3, 1])], "3", "5", 0);
     check_arrays(&longs, vec![again([1, 1]), again([1, 4]), again([3, 1])], "3", "5", 0);
@@ -141,11 +142,11 @@ fn a_dictionary_of_another_type_is_refused() {
     refused(cast(&longs(), &short_keys).unwrap(), &short_keys);
 }
 
-/// A batch's column, made of a dictionary.
+/// A column of a batch, as a dictionary.
 #[derive(Debug, Clone)]
 struct TestBatch {
     of_first: bool,
-    /// What a row has, unless it is null.
+    /// The key of each row, and whether the row is not null.
     keys: Vec<(prop::sample::Index, bool)>,
     from: usize,
     form: Form,
@@ -155,15 +156,15 @@ struct TestBatch {
 enum Form {
     Plain,
     Dictionary,
-    /// The same buffers in another array.
+    /// The same buffers as before, in another array.
     Repeated,
 }
 
 impl TestBatch {
-    /// Returns the column, and the same one plain.
+    /// Returns the column, and the same values as a plain array.
     fn arrays(&self, dictionaries: &[ArrayRef; 2]) -> [ArrayRef; 2] {
         let values = &dictionaries[usize::from(self.of_first)];
-        // Under nulls are keys that lead anywhere.
+        // Null rows have arbitrary keys.
         let keys: Vec<i32> = self.keys.iter().map(|(key, _)| key.index(values.len().max(1) + 1) as i32).collect();
         let within = |key: &i32| (*key as usize) < values.len();
         let valid: NullBuffer =

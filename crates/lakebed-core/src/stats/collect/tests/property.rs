@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::super::{StatColumn, StatKind, from_json};
 use super::*;
 
-/// Returns a column with all that is hard in it.
+/// Returns a column with values that are difficult for statistics.
 pub(super) fn any_column(rows: usize) -> impl Strategy<Value = ArrayRef> {
     fn some<T: std::fmt::Debug>(value: impl Strategy<Value = T>, rows: usize) -> impl Strategy<Value = Vec<Option<T>>> {
         (prop::sample::select(vec![0.0, 0.3, 0.9, 1.0]), prop::collection::vec((value, 0.0..1.0_f64), rows))
@@ -49,7 +49,7 @@ pub(super) fn any_column(rows: usize) -> impl Strategy<Value = ArrayRef> {
     ]
 }
 
-/// Returns a column, or a struct of such with nulls of its own.
+/// Returns a column, or a struct of columns with nulls of its own.
 fn any_field(rows: usize) -> impl Strategy<Value = ArrayRef> {
     any_column(rows).boxed().prop_recursive(2, 8, 3, move |inner| {
         (prop::collection::vec(inner, 1..3), prop::collection::vec(prop::bool::weighted(0.7), rows)).prop_map(
@@ -65,7 +65,7 @@ fn any_field(rows: usize) -> impl Strategy<Value = ArrayRef> {
     })
 }
 
-/// Returns a batch, and where to cut it.
+/// Returns a batch, and the positions at which to cut it.
 fn any_batch() -> impl Strategy<Value = (RecordBatch, Vec<usize>)> {
     let rows = prop_oneof![Just(0), 1..20_usize, 60..140_usize];
     rows.prop_flat_map(|rows| (prop::collection::vec(any_field(rows), 1..4), prop::collection::vec(0..=rows, 0..4), Just(rows)))
@@ -77,7 +77,7 @@ fn any_batch() -> impl Strategy<Value = (RecordBatch, Vec<usize>)> {
         })
 }
 
-/// Returns every leaf with the path to it, null where a struct around it is.
+/// Returns every leaf with its path. A row is null if a struct around it is null.
 fn leaves(fields: &Fields, arrays: &[ArrayRef], nulls: Option<&NullBuffer>, path: &[String]) -> Vec<(Vec<String>, ArrayRef)> {
     let mut found = Vec::new();
     for (field, array) in fields.iter().zip(arrays) {
@@ -94,11 +94,10 @@ fn leaves(fields: &Fields, arrays: &[ArrayRef], nulls: Option<&NullBuffer>, path
     found
 }
 
-/// Returns whether a bound that was read back is on the right side of every value, nulls being on
-/// any.
+/// Returns whether bounds that were read back enclose every value. Nulls are ignored.
 fn encloses(low: &ArrayRef, high: &ArrayRef, values: &ArrayRef) -> bool {
     let values = match values.data_type() {
-        // Spark's order: every NaN is the greatest.
+        // As in Spark's order, every NaN is the greatest value.
         ArrowType::Float32 => array(
             values
                 .as_primitive::<arrow_array::types::Float32Type>()
