@@ -1,5 +1,5 @@
-//! What a draft stands on: the newest version that the transaction knows, as far as a commit
-//! depends on it.
+//! The state on top of which a draft is committed: the facts of the newest known version on which a
+//! commit depends.
 
 use super::row_ids;
 use super::winner::Winner;
@@ -12,24 +12,24 @@ pub use super::row_ids::DOMAIN as ROW_TRACKING_DOMAIN;
 /// The state on top of which a draft is committed.
 #[derive(Debug, Clone)]
 pub struct Base {
-    /// The newest version; none before the table exists.
+    /// The newest version. It is `None` before the table exists.
     pub version: Option<u64>,
-    /// Of that version, or of the table that is made.
+    /// The protocol of that version, or of the table that is created.
     pub protocol: Protocol,
-    /// Of that version, or of the table that is made.
+    /// The metadata of that version, or of the table that is created.
     pub metadata: Metadata,
-    /// The metadata's configuration, understood.
+    /// The parsed configuration of the metadata.
     pub properties: TableProperties,
-    /// Of that version's commit, if the table has such. If the draft begins with them, the time of
-    /// that commit's file.
+    /// The in-commit timestamp of that version's commit, if the table has in-commit timestamps. If
+    /// the draft enables them, it is the time of that commit's file.
     pub in_commit_timestamp: Option<i64>,
     /// The highest row id given so far.
     pub row_id_high_water_mark: i64,
 }
 
 impl Base {
-    /// Returns the state of a version. `row_tracking` is that domain, `in_commit_timestamp` the one
-    /// of the version's commit.
+    /// Returns the state of a version. `row_tracking` is the domain of row tracking, and
+    /// `in_commit_timestamp` is the timestamp of the version's commit.
     pub fn of_version(
         version: u64,
         protocol: Protocol,
@@ -42,19 +42,19 @@ impl Base {
         Ok(Self { version: Some(version), protocol, metadata, properties, in_commit_timestamp, row_id_high_water_mark })
     }
 
-    /// Before the first version of a table.
+    /// Returns the state before the first version of a table.
     pub fn of_nothing(protocol: Protocol, metadata: Metadata) -> Result<Self> {
         let properties = TableProperties::parse(&metadata.configuration)?;
         let row_id_high_water_mark = row_ids::NONE_GIVEN;
         Ok(Self { version: None, protocol, metadata, properties, in_commit_timestamp: None, row_id_high_water_mark })
     }
 
-    /// Returns the version that a draft on top of this would make.
+    /// Returns the version that a draft on top of this state would create.
     pub fn next_version(&self) -> u64 {
         self.version.map_or(0, |version| version + 1)
     }
 
-    /// Moves on to the version of a winner.
+    /// Advances to the version of a winner.
     pub fn advance(&mut self, winner: &Winner) -> Result<()> {
         self.version = Some(winner.version);
         if let Some(protocol) = &winner.protocol {

@@ -1,4 +1,4 @@
-//! Decides whether a transaction may still commit after another one was first.
+//! Decides whether a transaction may still commit after the commit of another transaction.
 //!
 //! The rules are Delta Spark's, applied to one winner after the other in the order of their
 //! versions. Three refinements keep them safe. An added file matters only if its statistics, and
@@ -45,10 +45,12 @@ pub struct PendingTransaction<'a> {
 /// Checks a transaction against one winner, which directly follows `base`. `may_match` returns
 /// whether any of some files may hold rows that match the transaction's predicates.
 ///
+/// The result is the paths of the files in which both deleted rows. They are compatible if the rows
+/// are different.
+///
 /// # Errors
-/// [`ErrorKind::CommitConflict`](crate::ErrorKind::CommitConflict) if the transaction cannot stand
-/// after the winner. Otherwise the paths of the files of which both have deleted rows, which agree
-/// if the rows are others.
+/// [`ErrorKind::CommitConflict`](crate::ErrorKind::CommitConflict) if the transaction is not valid
+/// after the winner.
 pub fn check(
     pending: PendingTransaction<'_>,
     base: &Base,
@@ -149,8 +151,8 @@ impl ConflictCheck<'_> {
         Ok(())
     }
 
-    /// Returns the files in which both only deleted rows, from the same state, unless the effects
-    /// depend on rows that stay.
+    /// Returns the files in which both transactions only deleted rows, starting from the same
+    /// state. There are none if the effects depend on rows that stay.
     fn both_changed(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
         if !self.pending.reads.is_of_deleted_rows_alone() {
@@ -181,8 +183,8 @@ impl ConflictCheck<'_> {
         }
     }
 
-    /// Facts that the winner recorded about a file, such as row ids, would be lost if the file was
-    /// added to the log as it was before.
+    /// Checks that the winner recorded no facts, such as row ids, about a file that the transaction
+    /// adds to the log in its old form. The facts would be lost.
     fn noted(&self) -> Result<()> {
         let draft = self.pending.draft;
         let mut own = draft.vectors.iter().map(|change| &change.before.path).chain(draft.adds.iter().map(|add| &add.path));
@@ -227,7 +229,8 @@ fn metadata_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     configuration_difference(old, new).or_else(|| schema_difference(old, new))
 }
 
-/// Compares properties. Some may be set later without harm to data that was written before.
+/// Compares properties. Some properties may be set later without harm to data that was written
+/// before.
 fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     let removed = old.configuration.keys().find(|key| new.property(key).is_none() && old.property(key).is_some());
     if let Some(key) = removed {
@@ -255,7 +258,7 @@ fn is_harmless(key: &str, before: &str, value: &str) -> bool {
 }
 
 /// Compares schemas. A schema may get names and ids of column mapping, as long as data is found
-/// where it was, and the marks of identity columns may move. These changes do not affect files
+/// where it was, and the marks of identity columns may change. These changes do not affect files
 /// written under the old schema.
 fn schema_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     if old.schema_string == new.schema_string && old.property(MODE) == new.property(MODE) {

@@ -17,17 +17,17 @@ use super::info::{Operation, Provenance, commit_info};
 use super::reads::Reads;
 use super::row_ids::{self, RowIds};
 
-/// The properties that record since when a table has in-commit timestamps, if not from its
-/// beginning.
+/// The properties that record the beginning of in-commit timestamps, if the table did not have them
+/// from its first version.
 const ENABLEMENT: [&str; 2] = ["delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"];
 const CHECKPOINT_PROTECTION: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 /// The changes that a transaction makes.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
-    /// The protocol from now on.
+    /// The new protocol.
     pub protocol: Option<Protocol>,
-    /// The schema, partitioning and properties from now on.
+    /// The new metadata: schema, partitioning and properties.
     pub metadata: Option<Metadata>,
     /// Files that are added to the table. Files without row ids get new ones.
     pub adds: Vec<Add>,
@@ -35,7 +35,7 @@ pub struct Draft {
     pub removes: Vec<Removal>,
     /// Files that lose rows.
     pub vectors: Vec<VectorChange>,
-    /// Files of changed rows.
+    /// Change data files.
     pub cdc: Vec<Cdc>,
     /// The new transaction identifiers of applications.
     pub transactions: Vec<SetTransaction>,
@@ -43,23 +43,23 @@ pub struct Draft {
     pub domains: Vec<DomainMetadata>,
 }
 
-/// Files that are removed from the table, as the table has them.
+/// Files that are removed from the table, in the form in which the table has them.
 #[derive(Debug, Clone)]
 pub struct Removal {
     /// The files.
     pub files: FileBatch,
-    /// False when their rows stay in the table.
+    /// False if the rows of the files stay in the table.
     pub data_change: bool,
 }
 
 /// A file that stays, with more of its rows deleted.
 #[derive(Debug, Clone)]
 pub struct VectorChange {
-    /// The file as the table has it, with the statistics that it keeps.
+    /// The file in the form in which the table has it, with the statistics that it keeps.
     pub before: Add,
     /// The deletion vector of the file after the change.
     pub after: DeletionVectorDescriptor,
-    /// The rows that this change deletes, without those deleted before.
+    /// The rows that this change deletes. Rows that were deleted before are not included.
     pub deleted: DeletionVector,
 }
 
@@ -84,8 +84,8 @@ impl Draft {
         !self.adds.is_empty() || !self.vectors.is_empty() || self.removes.iter().any(|removal| !removal.files.is_empty())
     }
 
-    /// Returns whether nothing was read and files are only added. Other transactions' changes then
-    /// do not matter.
+    /// Returns whether nothing was read and files are only added. The changes of other transactions
+    /// do not matter in this case.
     pub fn is_blind_append(&self, reads: &Reads) -> bool {
         let removes = self.removes.iter().any(|removal| !removal.files.is_empty()) || !self.vectors.is_empty();
         !removes && self.cdc.is_empty() && !reads.is_of_data()
@@ -105,7 +105,7 @@ impl Draft {
             || self.removes.iter().any(|removal| removal.data_change && !removal.files.is_empty())
     }
 
-    /// Returns the paths of the removed files, including files whose deletion vectors change.
+    /// Returns the paths of the removed files. Files with changed deletion vectors are included.
     pub fn removed_paths(&self) -> Result<Vec<&str>> {
         let mut paths: Vec<&str> = self.vectors.iter().map(|change| change.before.path.as_str()).collect();
         for removal in &self.removes {
@@ -162,7 +162,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the properties that hold after this commit.
+    /// Returns the properties that are valid after this commit.
     fn properties_after(&self, base: &Base) -> Result<TableProperties> {
         match &self.metadata {
             Some(metadata) => TableProperties::parse(&metadata.configuration),
@@ -172,7 +172,8 @@ impl Draft {
 }
 
 impl VectorChange {
-    /// Returns the file after the change. Its statistics are only bounds from then on.
+    /// Returns the file after the change. After it, the bounds in its statistics are no longer
+    /// tight.
     pub fn after(&self) -> Add {
         Add { deletion_vector: Some(self.after.clone()), data_change: true, ..self.before.clone() }
     }
@@ -189,13 +190,14 @@ impl Lines {
     }
 }
 
-/// PROTOCOL "In-Commit Timestamps": the timestamp is later than that of the previous version.
+/// Returns the in-commit timestamp of the commit. PROTOCOL "In-Commit Timestamps": the timestamp is
+/// later than that of the previous version.
 fn in_commit_timestamp(base: &Base, now_ms: i64) -> i64 {
     base.in_commit_timestamp.map_or(now_ms, |before| now_ms.max(before.saturating_add(1)))
 }
 
-/// Returns metadata with the properties that older versions need: since when there are in-commit
-/// timestamps, and which checkpoints must stay.
+/// Returns metadata with the properties that older versions need: the beginning of in-commit
+/// timestamps, and the checkpoints that must stay.
 fn with_history(metadata: &Metadata, base: &Base, version: u64, in_commit_timestamp: Option<i64>) -> Metadata {
     let mut metadata = metadata.clone();
     let configuration = &mut metadata.configuration;

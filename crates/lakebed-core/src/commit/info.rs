@@ -1,5 +1,5 @@
-//! What a commit tells about itself, in Delta Spark's words. PROTOCOL "Commit Provenance
-//! Information".
+//! The facts that a commit records about itself in `commitInfo`, with Delta Spark's names. PROTOCOL
+//! "Commit Provenance Information".
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use serde_json::{Map, Value};
 use crate::action::CommitInfo;
 use crate::property::IsolationLevel;
 
-/// Who writes, as `engineInfo` names it.
+/// The writer, as `engineInfo` names it.
 pub const ENGINE: &str = concat!("lakebed/", env!("CARGO_PKG_VERSION"));
 
 /// The tag of a commit that changes the metadata only in the marks of identity columns.
 pub const IDENTITY_ONLY_TAG: &str = "delta.identity.schemaUpdate";
 
-/// The tag that tells whether copied rows kept their ids.
+/// The tag that records whether copied rows kept their ids.
 pub const ROW_TRACKING_PRESERVED_TAG: &str = "delta.rowTracking.preserved";
 
-/// What is done, as the history shows it.
+/// The operation, as the history shows it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Operation {
-    /// Such as `WRITE` or `DELETE`.
+    /// The name, such as `WRITE` or `DELETE`.
     pub name: String,
-    /// By Delta Spark's names; lists and maps as texts of JSON.
+    /// The parameters by Delta Spark's names. Lists and maps are strings of JSON.
     pub parameters: Map<String, Value>,
-    /// By Delta Spark's names; numbers are written as texts.
+    /// The metrics by Delta Spark's names. Numbers are written as strings.
     pub metrics: BTreeMap<String, i64>,
 }
 
@@ -34,14 +34,14 @@ impl Operation {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// The same with one more parameter.
+    /// Returns the operation with one more parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.parameters.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The same with more metrics.
+    /// Returns the operation with more metrics.
     #[must_use]
     pub fn with_metrics<'a>(mut self, metrics: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
@@ -49,7 +49,7 @@ impl Operation {
         self
     }
 
-    /// The same with a list of names as a parameter.
+    /// Returns the operation with a list of names as one more parameter.
     #[must_use]
     pub fn with_names(self, name: &str, names: &[String]) -> Self {
         let list = Value::from(names.to_vec()).to_string();
@@ -57,18 +57,18 @@ impl Operation {
     }
 }
 
-/// What a commit tells besides its operation.
+/// The facts that a commit records besides its operation.
 #[derive(Debug, Clone, Default)]
 pub struct Provenance {
-    /// The version that was read; none when the table is made.
+    /// The version that was read. It is `None` if the commit creates the table.
     pub read_version: Option<u64>,
-    /// Under which rules others were looked at.
+    /// The isolation level that was used to check other commits.
     pub isolation: IsolationLevel,
-    /// Whether nothing was read and nothing but files was added.
+    /// Whether nothing was read and only files were added.
     pub is_blind_append: bool,
-    /// Tells this commit from all others.
+    /// An id that no other commit has.
     pub txn_id: String,
-    /// The caller's own words.
+    /// The metadata that the caller gave.
     pub user_metadata: Option<String>,
     /// Notes for other writers.
     pub tags: BTreeMap<String, String>,

@@ -3,7 +3,7 @@
 //! check for conflicts ([`conflict`]), and the times at which versions were created
 //! ([`timestamp`]).
 //!
-//! This module only computes: the transaction in `lakebed` does the reads and writes. Read
+//! This module only computes. The transaction in `lakebed` does the reads and writes. Read
 //! [`draft::Draft`] first, then [`conflict::check`].
 
 pub mod base;

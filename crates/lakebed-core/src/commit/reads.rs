@@ -1,5 +1,5 @@
-//! The read set of a transaction, as far as it concerns files. The predicates of the reads stay
-//! with the code that can evaluate them.
+//! The read set of a transaction, as far as it concerns files. The predicates of the reads are kept
+//! by the code that can evaluate them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,7 +11,7 @@ use crate::log::files::{FileBatch, FileKey};
 pub struct Reads {
     whole_table: bool,
     by_predicate: bool,
-    /// The effects depend on rows that stay.
+    /// Whether the effects depend on rows that stay.
     by_staying: bool,
     paths: HashSet<FileKey>,
     app_ids: BTreeSet<String>,
@@ -24,7 +24,7 @@ impl Reads {
         self.whole_table = true;
     }
 
-    /// Records that rows were read by a predicate, whether any were found or not.
+    /// Records that rows were read by a predicate. This holds even if no rows were found.
     pub fn by_predicate(&mut self) {
         self.by_predicate = true;
     }
@@ -44,7 +44,7 @@ impl Reads {
         self.app_ids.extend(other.app_ids);
     }
 
-    /// Records that these files were read, too.
+    /// Records that these files were read too.
     pub(super) fn keys(&mut self, files: impl IntoIterator<Item = FileKey>) {
         self.paths.extend(files);
     }
@@ -55,8 +55,8 @@ impl Reads {
         self.by_staying = true;
     }
 
-    /// Returns whether another transaction's changes in a file of which this one deletes rows do
-    /// not matter, as long as they concern other rows.
+    /// Returns whether the transaction only read rows that it deletes. Then changes of other
+    /// transactions in the same files do not matter, as long as they concern other rows.
     pub(super) fn is_of_deleted_rows_alone(&self) -> bool {
         !self.whole_table && !self.by_staying
     }
@@ -71,7 +71,7 @@ impl Reads {
         self.whole_table
     }
 
-    /// Returns whether any data was read. Rows that other transactions add then matter.
+    /// Returns whether any data was read. Rows that other transactions add matter in this case.
     pub fn is_of_data(&self) -> bool {
         self.whole_table || self.by_predicate || !self.paths.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Fresh row ids. PROTOCOL "Row IDs": each new file gets the next ids above the table's high-water
-//! mark, one for every physical row.
+//! Assigns new row ids. PROTOCOL "Row IDs": each new file gets the next ids above the table's
+//! high-water mark, one for every physical row.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use crate::action::{Add, DomainMetadata, Protocol};
 use crate::property::TableProperties;
 use crate::{Error, Result};
 
-/// The domain that keeps the highest row id ever given.
+/// The domain that keeps the highest row id that was ever assigned.
 pub const DOMAIN: &str = "delta.rowTracking";
 
-/// The mark of a table that has given none.
+/// The high-water mark of a table that has assigned no row ids.
 pub const NONE_GIVEN: i64 = -1;
 
 #[derive(Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub fn are_given(protocol: &Protocol, properties: &TableProperties) -> bool {
     listed && !properties.row_tracking_suspended
 }
 
-/// Returns the mark that the domain's configuration tells.
+/// Returns the high-water mark in the domain's configuration.
 pub fn high_water_mark(domain: Option<&DomainMetadata>) -> Result<i64> {
     let Some(domain) = domain.filter(|domain| !domain.removed) else { return Ok(NONE_GIVEN) };
     let configuration: Configuration = serde_json::from_str(&domain.configuration).map_err(|error| {
@@ -35,27 +35,27 @@ pub fn high_water_mark(domain: Option<&DomainMetadata>) -> Result<i64> {
     Ok(configuration.row_id_high_water_mark)
 }
 
-/// Returns the domain with this mark.
+/// Returns the domain with this high-water mark.
 pub fn domain(high_water_mark: i64) -> Result<DomainMetadata> {
     let configuration = serde_json::to_string(&Configuration { row_id_high_water_mark: high_water_mark })
         .map_err(|error| Error::internal("a number that JSON cannot hold").with_source(error))?;
     Ok(DomainMetadata { domain: DOMAIN.to_owned(), configuration, removed: false })
 }
 
-/// Gives ids to new files.
+/// Assigns row ids to new files.
 pub struct RowIds {
     next: i64,
     version: i64,
 }
 
 impl RowIds {
-    /// Above this mark, for files of this version.
+    /// Creates a state that assigns ids above this high-water mark to files of this version.
     pub fn above(high_water_mark: i64, version: u64) -> Self {
         Self { next: high_water_mark.saturating_add(1), version: i64::try_from(version).unwrap_or(i64::MAX) }
     }
 
-    /// Returns the first id of a file and the version of its rows: its own if it has them, else
-    /// fresh ones.
+    /// Returns the first row id of a file and the commit version of its rows. A file keeps its own
+    /// values if it has them, and gets new ones otherwise.
     pub fn give(&mut self, add: &Add) -> Result<(i64, i64)> {
         let version = add.default_row_commit_version.unwrap_or(self.version);
         if let Some(base) = add.base_row_id {
@@ -71,7 +71,7 @@ impl RowIds {
         Ok((base, version))
     }
 
-    /// Returns the highest id given so far.
+    /// Returns the highest row id assigned so far.
     pub fn high_water_mark(&self) -> i64 {
         self.next - 1
     }

@@ -1,5 +1,5 @@
-//! What the tests of commits share: bases, drafts and winners out of lines of JSON. The table has
-//! the columns `p string`, by which it is partitioned, and `id long`.
+//! Helpers for the tests of commits. They make bases, drafts and winners from lines of JSON. The
+//! table has the columns `p string`, which is the partition column, and `id long`.
 
 mod interleavings;
 mod model;
@@ -31,7 +31,7 @@ pub(super) fn metadata(entries: &[(&str, &str)]) -> Metadata {
     kit::table::metadata(&schema_string(), &["p"], entries)
 }
 
-/// Version 4 of a table with these features and properties.
+/// Returns version 4 of a table with these features and properties.
 pub(super) fn base(features: &[&str], configuration: &[(&str, &str)]) -> Base {
     Base::of_version(4, protocol_with(features), metadata(configuration), None, None).unwrap()
 }
@@ -56,7 +56,7 @@ pub(super) fn adding(files: &[Value]) -> Draft {
     Draft { adds: files.iter().map(add).collect(), ..Draft::default() }
 }
 
-/// Returns the content of an `add`: a file of one partition with these ids, one a row.
+/// Returns the content of an `add`: a file of one partition, with one row for each of these ids.
 pub(super) fn file(path: &str, p: &str, ids: RangeInclusive<i64>) -> Value {
     let (first, last) = (*ids.start(), *ids.end());
     let stats =
@@ -81,13 +81,13 @@ pub(super) fn removal(gone: &[Value], data_change: bool) -> Removal {
     Removal { files: files(gone), data_change }
 }
 
-/// The same with some keys set.
+/// Returns the file with some keys set.
 pub(super) fn with(mut file: Value, keys: Value) -> Value {
     file.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
     file
 }
 
-/// Returns a vector that deletes these rows.
+/// Returns a deletion vector for these rows.
 pub(super) fn rows(positions: &[u64]) -> DeletionVector {
     let mut rows = DeletionVector::new();
     positions.iter().for_each(|position| assert!(rows.insert(*position)));
@@ -98,7 +98,7 @@ pub(super) fn descriptor(positions: &[u64]) -> DeletionVectorDescriptor {
     rows(positions).to_inline().unwrap()
 }
 
-/// Returns a file, of which rows are deleted, with more of them deleted.
+/// Returns the change of a file that already has deleted rows and gets more of them.
 pub(super) fn vector_change(file: &Value, before: &[u64], more: &[u64]) -> VectorChange {
     let vector = (!before.is_empty()).then(|| descriptor(before));
     VectorChange {
@@ -108,7 +108,7 @@ pub(super) fn vector_change(file: &Value, before: &[u64], more: &[u64]) -> Vecto
     }
 }
 
-/// Returns the removal of a file, with its vector, in a commit.
+/// Returns the `remove` of a file with its deletion vector.
 pub(super) fn remove(file: &Value) -> Value {
     let mut removed = json!({"path": file["path"], "deletionTimestamp": 1, "dataChange": file["dataChange"]});
     if !file["deletionVector"].is_null() {
@@ -117,12 +117,12 @@ pub(super) fn remove(file: &Value) -> Value {
     json!({"remove": removed})
 }
 
-/// Returns the file with a vector.
+/// Returns the file with a deletion vector.
 pub(super) fn with_vector(file: &Value, positions: &[u64]) -> Value {
     with(file.clone(), json!({"deletionVector": descriptor(positions)}))
 }
 
-/// Returns the file in a commit that changes no data.
+/// Returns the file as part of a commit that changes no data.
 pub(super) fn rearranged(file: Value) -> Value {
     with(file, json!({"dataChange": false}))
 }

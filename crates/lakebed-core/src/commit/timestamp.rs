@@ -29,12 +29,12 @@ pub struct VersionTime {
 pub struct IctEnablement {
     /// The first version that has an in-commit timestamp.
     pub version: u64,
-    /// Its in-commit timestamp; if unknown, the least number.
+    /// The in-commit timestamp of this version. If it is unknown, it is the least number.
     pub timestamp_ms: i64,
 }
 
-/// Makes the times of commit files strictly increasing: each is at least a millisecond later than
-/// the previous one.
+/// Makes the times of commit files strictly increasing. Each time becomes at least a millisecond
+/// later than the previous one.
 ///
 /// The commits must be in order. The result depends on the first of them, as in Delta Spark.
 pub fn monotonise(commits: &mut [VersionTime]) {
@@ -45,7 +45,8 @@ pub fn monotonise(commits: &mut [VersionTime]) {
     }
 }
 
-/// The search for the version that a timestamp means: the latest one that is not younger.
+/// The search for the version that a timestamp means. This is the latest version that was created
+/// at or before the timestamp.
 ///
 /// Call [`step`](Self::step) until it is done. Whenever it needs a version's in-commit timestamp,
 /// pass it to [`learn`](Self::learn).
@@ -57,13 +58,14 @@ pub struct Search {
 
 #[derive(Debug, Clone)]
 enum State {
-    /// The result, from file times alone.
+    /// The result, which file times alone decided.
     Done(u64),
-    /// In-commit timestamps. Neither end of the range has been read yet.
+    /// A search among in-commit timestamps. Neither end of the range has been read yet.
     Ends { versions: RangeInclusive<u64> },
-    /// The timestamp of the last version is known to be younger.
+    /// The timestamp of the last version is known to be later than the one that is searched.
     First { versions: RangeInclusive<u64> },
-    /// `not_younger` is not younger than the timestamp, `younger` is.
+    /// The version `not_younger` was created at or before the timestamp, and `younger` was created
+    /// after it.
     Between { not_younger: u64, younger: u64 },
 }
 

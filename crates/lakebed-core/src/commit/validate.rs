@@ -49,7 +49,7 @@ fn check_append_only(draft: &Draft, properties: &TableProperties, table: &str) -
     Ok(())
 }
 
-/// Checks that there are at most one `add` and one `remove` per path, and both only with different
+/// Checks that there is at most one `add` and one `remove` per path, and both only with different
 /// deletion vectors.
 fn check_paths(draft: &Draft) -> Result<()> {
     let mut added = HashSet::new();

@@ -12,7 +12,7 @@ use crate::log::files::{FileBatch, FileKey};
 
 use super::reads::path_key;
 
-/// A commit of another transaction that was first.
+/// A commit of another transaction that came first.
 #[derive(Debug, Clone)]
 pub struct Winner {
     /// The version that the commit created.
@@ -33,7 +33,7 @@ pub struct Winner {
     removed: HashMap<FileKey, Removed>,
     /// Files in which the commit deleted more rows.
     changed: HashMap<FileKey, Add>,
-    /// Files that the commit added to the log without new rows: the table had them before, or they
+    /// Files that the commit added to the log without new rows. The table had them before, or they
     /// contain rows of other files.
     moved: HashSet<FileKey>,
 }
@@ -91,7 +91,7 @@ impl Winner {
         Ok(winner)
     }
 
-    /// Adds a file. It brings nothing new if its rows come from other files of this commit, or were
+    /// Adds a file. It adds nothing new if its rows come from other files of this commit, or were
     /// in the table before.
     fn add(&mut self, add: AddRef<'_>, added: &mut Adding) -> Result<()> {
         if add.deletion_vector.is_some() {
@@ -115,8 +115,8 @@ impl Winner {
         }
     }
 
-    /// Returns the paths, as keys, of the files whose rows the commit removed or changed. Files
-    /// that were only rearranged are not included, because their rows are in the table as before.
+    /// Returns the keys of the files in which the commit removed or changed rows. Files that were
+    /// only rearranged are not included, because their rows are in the table as before.
     pub(super) fn keys_of_changed_rows(&self) -> impl Iterator<Item = &FileKey> {
         let only_rearranged = self.added.is_empty() && self.removed.values().all(|removed| !removed.data_change);
         self.removed.keys().filter(move |_| !only_rearranged)

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::commit::tests::*;
 
-/// What a base knows, as values that can be compared.
+/// Returns the content of a base as values that can be compared.
 fn known(base: &Base) -> (Option<u64>, Protocol, Metadata, TableProperties, Option<i64>, i64) {
     let Base { version, protocol, metadata, properties, in_commit_timestamp, row_id_high_water_mark } = base.clone();
     (version, protocol, metadata, properties, in_commit_timestamp, row_id_high_water_mark)

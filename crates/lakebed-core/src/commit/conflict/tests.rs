@@ -10,7 +10,7 @@ mod metadata;
 mod other_actions;
 mod rows;
 
-/// What a transaction wants and read.
+/// The changes and the read set of a transaction.
 #[derive(Debug, Clone, Default)]
 struct Wish {
     draft: Draft,
@@ -19,7 +19,7 @@ struct Wish {
     isolation: IsolationLevel,
 }
 
-/// Rows that were asked for: those of a partition, or of all, with ids in a range.
+/// A predicate of a read: rows of one partition, or of all, with ids in a range.
 #[derive(Debug, Clone, Copy)]
 struct Asks {
     p: Option<&'static str>,
@@ -29,7 +29,8 @@ struct Asks {
 const ALL_IDS: (i64, i64) = (i64::MIN, i64::MAX);
 
 impl Asks {
-    /// By partition values and statistics, as the filter of a scan would have it.
+    /// Compares the partition values and the statistics of files with the predicate, as the filter
+    /// of a scan does.
     fn may_match(&self, files: &FileBatch) -> bool {
         let partitions = files.partition_texts("p").unwrap();
         let stats = files.column(column::STATS).unwrap().as_string::<i32>();
@@ -80,7 +81,8 @@ impl Wish {
         check(pending, base, &winner(5, actions), may_match)
     }
 
-    /// `ok`, the kind of the conflict, or the files whose vectors are to be joined.
+    /// Returns `ok`, the kind of the conflict, or the files with deletion vectors that must be
+    /// joined.
     fn outcome(&self, base: &Base, actions: &[Value]) -> String {
         match self.check(base, actions) {
             Ok(joined) if joined.is_empty() => "ok".to_owned(),

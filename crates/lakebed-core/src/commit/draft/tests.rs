@@ -35,7 +35,7 @@ fn check(draft: &Draft, base: &Base, expected: &[Value]) {
     assert_eq!(render(draft, base), expected);
 }
 
-/// With this version instead, and what came with it.
+/// Returns the base with another version, and with other values that depend on the version.
 fn at(base: Base, version: u64, in_commit_timestamp: Option<i64>, row_id_high_water_mark: i64) -> Base {
     Base { version: Some(version), in_commit_timestamp, row_id_high_water_mark, ..base }
 }
@@ -131,7 +131,7 @@ fn render_vector_change_removes_and_adds_file() {
     check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[json!({"remove": gone}), json!({"add": back})]);
 }
 
-/// The row ids and commit versions of files, and the mark afterwards.
+/// Checks the row ids and commit versions of files, and the high-water mark after the commit.
 #[track_caller]
 fn check_row_ids(draft: &Draft, base: &Base, expected: &[(i64, i64)], mark: Option<&str>) {
     let actions = render(draft, base);
@@ -177,7 +177,7 @@ fn render_gives_row_ids_unless_suspended() {
     check(&adding(&[file("a", "1", 0..=9)]), &suspended, &[json!({"add": file("a", "1", 0..=9)})]);
 }
 
-/// The timestamp that a commit on top of `base` gives itself.
+/// Checks the in-commit timestamp of a commit on top of `base`.
 #[track_caller]
 fn check_timestamp(draft: &Draft, base: &Base, expected: Option<i64>) {
     let info = render_all(draft, base).remove(0);
@@ -212,7 +212,8 @@ fn render_enabled_timestamps_record_enablement() {
     let base = || base(&["inCommitTimestamp"], &[]);
     check(&draft, &at(base(), 4, None, -1), &enablement("5", "1000"));
     check(&draft, &at(base(), 8, None, -1), &enablement("9", "1000"));
-    // Had it had them before: what it said then is out of date, and time goes on from there.
+    // The table had in-commit timestamps before. The recorded beginning is out of date, and the new
+    // timestamps continue after the old ones.
     let again =
         Draft { metadata: Some(metadata(&[TIMESTAMPS, ("delta.inCommitTimestampEnablementVersion", "2")])), ..Draft::default() };
     check(&again, &at(base(), 8, Some(NOW + 7), -1), &enablement("9", "1008"));
@@ -235,7 +236,7 @@ fn render_replaced_metadata_keeps_log_properties() {
     let replaced = |configuration: &[_]| Draft { metadata: Some(metadata(configuration)), ..Draft::default() };
     let after = metadata(&[since[0], since[1], guard, TIMESTAMPS]);
     check(&replaced(&[TIMESTAMPS]), &base, &[json!({"metaData": after})]);
-    // Without in-commit timestamps nothing is to be said of their beginning.
+    // Without in-commit timestamps, their beginning is not recorded.
     check(&replaced(&[]), &base, &[json!({"metaData": metadata(&[guard])})]);
     check(&replaced(&[guard]), &base, &[json!({"metaData": metadata(&[guard])})]);
 }

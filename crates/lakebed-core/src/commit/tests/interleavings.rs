@@ -1,10 +1,10 @@
-//! Transactions of a few operations in every order, compared with the same transactions one after
-//! the other.
+//! Runs concurrent transactions with a few operations in every order, and compares them with the
+//! same operations run one after the other.
 //!
-//! Whatever commits must leave the rows that the same operations leave when they run alone, in the
-//! order of their versions, on the rows that they are promised to see: all of them (Serializable),
-//! all but blind appends since they began (WriteSerializable), or no rows at all that came since
-//! they began (SnapshotIsolation).
+//! The transactions that commit must leave the same rows as the same operations run alone in the
+//! order of their versions. An operation that runs alone sees the rows that its isolation level
+//! guarantees: all rows (Serializable), all rows except those of blind appends since it began
+//! (WriteSerializable), or no rows that were added since it began (SnapshotIsolation).
 
 use std::ops::RangeInclusive;
 
@@ -18,7 +18,7 @@ use crate::property::IsolationLevel::{self, Serializable, SnapshotIsolation, Wri
 /// An operation, and the version on which it begins.
 type Begun = (Deed, u64);
 
-/// A row, and how it came.
+/// A row, and the commit that added it.
 #[derive(Debug, Clone)]
 struct Known {
     row: Row,
@@ -26,7 +26,7 @@ struct Known {
     is_blind: bool,
 }
 
-/// The rows as operations that run alone leave them.
+/// The rows after operations that run alone.
 struct Reference {
     rows: Vec<Known>,
     isolation: IsolationLevel,
@@ -79,8 +79,8 @@ impl Reference {
     }
 }
 
-/// Runs them one after the other, each on top of the version on which it begins (or the latest, if
-/// that comes first), and tells what became of each.
+/// Runs the operations one after the other, and returns their outcomes. Each begins on top of its
+/// version, or of the latest version if that is older.
 #[track_caller]
 fn check(begun: &[Begun], isolation: IsolationLevel) -> Vec<Result<u64, ConflictKind>> {
     let (mut world, mut reference) = (World::new(), Reference::new(isolation));
@@ -88,7 +88,8 @@ fn check(begun: &[Begun], isolation: IsolationLevel) -> Vec<Result<u64, Conflict
     for (deed, snapshot) in begun {
         let snapshot = (*snapshot).min(world.latest());
         let outcome = world.run(deed, snapshot, isolation);
-        // Who found nothing to do might as well have come right after what he saw.
+        // A transaction that changed no rows counts as if it had run directly after the version
+        // that it read.
         if let Ok(version) = outcome
             && world.changes_rows(version)
         {
@@ -103,7 +104,8 @@ fn check(begun: &[Begun], isolation: IsolationLevel) -> Vec<Result<u64, Conflict
     outcomes
 }
 
-/// Row ids are given once, commit versions are those of the commits, and in-commit timestamps rise.
+/// Checks that no row id is assigned twice, that commit versions are those of the commits, and that
+/// in-commit timestamps increase.
 #[track_caller]
 fn check_numbers(world: &World) {
     let (mut next_row_id, mut before) = (0, i64::MIN);

@@ -1,6 +1,5 @@
-//! A table small enough to be understood at a glance, changed by operations that plan, check and
-//! render as the real ones do: its log is the lines of real commits, its data files are lists of
-//! rows.
+//! A minimal table for tests of concurrent operations. The operations plan, check and render like
+//! real ones. The log has the lines of real commits, and data files are lists of rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -22,26 +21,27 @@ use crate::property::IsolationLevel;
 /// A key and a value.
 pub(super) type Row = (i64, i64);
 
-/// What is done to the table.
+/// An operation on the table.
 #[derive(Debug, Clone)]
 pub(super) enum Deed {
-    /// A row more, without a look at the others.
+    /// Adds a row without reading others.
     Append(Row),
-    /// A row more whose value is the sum of those with these keys.
+    /// Adds a row. Its value is the sum of the values of the rows with these keys.
     Sum(RangeInclusive<i64>, i64),
-    /// Rows with these keys go; their files are written anew.
+    /// Deletes rows with these keys by rewriting their files.
     Delete(RangeInclusive<i64>),
-    /// The same by deletion vectors.
+    /// Deletes rows with these keys by deletion vectors.
     DeleteRows(RangeInclusive<i64>),
-    /// The values of these keys become larger; their files are written anew.
+    /// Increases the values of these keys by rewriting their files.
     Update(RangeInclusive<i64>, i64),
-    /// The same by deletion vectors and a file of the changed rows.
+    /// Increases the values of these keys by deletion vectors and a file with the changed rows.
     UpdateRows(RangeInclusive<i64>, i64),
-    /// The rows of the first key go, by deletion vectors; one of the second comes if there is none.
+    /// Deletes the rows of the first key by deletion vectors, and adds a row of the second key if
+    /// there is none.
     Merge(i64, i64),
-    /// Everything goes and this row comes.
+    /// Replaces all rows by this row.
     Overwrite(Row),
-    /// The files that may have these keys become one.
+    /// Combines the files that may have these keys.
     Optimize(RangeInclusive<i64>),
 }
 
@@ -56,7 +56,7 @@ const FEATURES: [&str; 4] = ["deletionVectors", "domainMetadata", "inCommitTimes
 const NOW: i64 = 1_000;
 
 impl World {
-    /// Version 0, with the keys 0 to 2, 3 to 5 and 6 to 8 in a file each.
+    /// Creates version 0, with the keys 0 to 2, 3 to 5 and 6 to 8 in one file each.
     pub(super) fn new() -> Self {
         let mut world = Self { log: Vec::new(), contents: HashMap::new() };
         let (protocol, metadata) = (protocol_with(&FEATURES), metadata(&PROPERTIES));
@@ -93,7 +93,8 @@ impl World {
                 (path.to_owned(), vector.map(|vector| vector.unique_id()))
             };
             match action {
-                // The rows of a commit have no order: its removals never undo its own additions.
+                // The actions of a commit have no order, so its removals never undo its own
+                // additions.
                 Action::Remove(remove) => {
                     let gone = files.remove(&key(&remove.path, remove.deletion_vector.as_ref()));
                     assert!(gone.is_some(), "version {version}: {} was not there", remove.path);
@@ -105,7 +106,7 @@ impl World {
         files.into_values().collect()
     }
 
-    /// Returns the rows of a file that are left, with their positions.
+    /// Returns the rows of a file that are not deleted, with their positions.
     fn rows_of(&self, file: &Add) -> Vec<(u64, Row)> {
         let deleted = vector_of(file);
         (0..).zip(self.contents[&file.path].iter().copied()).filter(|(position, _)| !deleted.contains(*position)).collect()
@@ -139,7 +140,8 @@ impl World {
         Winner::read(version, [CommitLines::whole(&self.log[version as usize], "commit")]).unwrap()
     }
 
-    /// Does it as a transaction on top of this version, on which others may have come since.
+    /// Runs an operation as a transaction on top of this version. Other transactions may have
+    /// committed since.
     pub(super) fn run(&mut self, deed: &Deed, snapshot: u64, of_table: IsolationLevel) -> std::result::Result<u64, ConflictKind> {
         let mut plan = Plan::default();
         plan.plan(self, deed, snapshot);
@@ -187,7 +189,7 @@ impl Plan {
             Deed::UpdateRows(keys, by) => self.note(world, snapshot, keys, |(key, value)| Some((key, value + by))),
             Deed::Merge(gone, wanted) => {
                 self.note(world, snapshot, &(*gone..=*gone), |_| None);
-                // What becomes of the second key depends on rows that stay.
+                // The result for the second key depends on rows that stay.
                 self.reads.whole_table();
                 let is_there = world.files(snapshot).iter().any(|file| !matching(world, file, &(*wanted..=*wanted)).is_empty());
                 if !is_there {
@@ -209,7 +211,7 @@ impl Plan {
         }
     }
 
-    /// The files that may have these keys, which are read.
+    /// Reads the files that may have these keys, and returns them.
     fn scan(&mut self, world: &World, snapshot: u64, keys: &RangeInclusive<i64>) -> Vec<Add> {
         let found: Vec<Add> = world.files(snapshot).into_iter().filter(|file| may_have(file, keys)).collect();
         self.reads.by_predicate();
@@ -243,7 +245,8 @@ impl Plan {
         self.add(world, changed);
     }
 
-    /// As another has left the file, if he deleted other rows.
+    /// Takes over the deletion vector that another transaction left, if that transaction deleted
+    /// other rows.
     fn join(&mut self, winner: &Winner, path: &str) -> std::result::Result<(), ConflictKind> {
         let change = self.draft.vectors.iter_mut().find(|change| change.before.path == path).unwrap();
         let theirs = winner.changed(path).unwrap().clone();
@@ -279,17 +282,17 @@ fn vector_of(file: &Add) -> DeletionVector {
     file.deletion_vector.as_ref().map_or_else(DeletionVector::new, |vector| DeletionVector::from_inline(vector).unwrap())
 }
 
-/// Returns the rows of a file with these keys, and where they are.
+/// Returns the rows of a file with these keys, and their positions.
 fn matching(world: &World, file: &Add, keys: &RangeInclusive<i64>) -> Vec<(u64, Row)> {
     world.rows_of(file).into_iter().filter(|(_, (key, _))| keys.contains(key)).collect()
 }
 
-/// By its statistics.
+/// Returns whether the statistics of a file allow these keys.
 fn may_have(file: &Add, keys: &RangeInclusive<i64>) -> bool {
     let stats: Value = serde_json::from_str(file.stats.as_deref().unwrap()).unwrap();
     match (stats["minValues"]["id"].as_i64(), stats["maxValues"]["id"].as_i64()) {
         (Some(least), Some(most)) => least <= *keys.end() && most >= *keys.start(),
-        // No rows at all.
+        // The file has no rows.
         _ => false,
     }
 }

@@ -12,8 +12,8 @@ fn monotonised(timestamps: &[i64]) -> Vec<i64> {
     commits.into_iter().map(|commit| commit.timestamp_ms).collect()
 }
 
-/// Runs a search to its end. `in_commit` gives the in-commit timestamps by version. Also returns how
-/// many commits the search read.
+/// Runs a search to its end. `in_commit` has the in-commit timestamps by version. Also returns the
+/// number of commits that the search read.
 fn run(
     timestamp_ms: i64,
     commits: &[VersionTime],
@@ -62,7 +62,7 @@ fn find_timestamp_gives_latest_version_before_it() {
 
 #[test]
 fn searches_go_by_the_adjusted_times() {
-    // Adjusted: 1000, 1001, 1002, 5000.
+    // The adjusted times are 1000, 1001, 1002, 5000.
     let commits = times(0, &[1000, 400, 300, 5000]);
     assert_eq!(by_file_times(1000, &commits).unwrap(), 0);
     assert_eq!(by_file_times(1001, &commits).unwrap(), 1);
@@ -89,8 +89,8 @@ fn find_timestamp_outside_commits_names_nearest() {
 
 #[test]
 fn find_uses_in_commit_timestamps_after_enablement() {
-    // File times of versions 0 to 3, in-commit timestamps 500, 600 of versions 2 and 3. The file
-    // times of these are nonsense.
+    // The list has the file times of versions 0 to 3. The in-commit timestamps of versions 2 and 3
+    // are 500 and 600. The file times of these two are wrong on purpose.
     let commits = times(0, &[100, 200, 9000, 50]);
     let ict = Some(IctEnablement { version: 2, timestamp_ms: 500 });
     let version_at =
@@ -145,8 +145,8 @@ fn a_search_among_many_commits_reads_few() {
     assert_eq!((version, reads), (9999, 1));
 }
 
-/// Versions from somewhere on, the file times of all, and the in-commit timestamps from the
-/// enablement on.
+/// A table: its versions from some version on, the file times of all of them, and the in-commit
+/// timestamps since the enablement.
 #[derive(Debug, Clone)]
 struct Table {
     commits: Vec<VersionTime>,
@@ -155,7 +155,7 @@ struct Table {
 }
 
 impl Table {
-    /// Returns the in-commit timestamp of a version, or its adjusted file time.
+    /// Returns for each version the in-commit timestamp or the adjusted file time.
     fn times(&self) -> Vec<i64> {
         let enabled = self.ict.map_or(u64::MAX, |ict| ict.version);
         let (mut old, new): (Vec<VersionTime>, Vec<VersionTime>) =
@@ -183,8 +183,8 @@ prop_compose! {
     ) -> Table {
         let commits = times(first, &file_times);
         let enabled = enabled.filter(|at| *at < commits.len());
-        // In-commit timestamps begin above every adjusted file time, as the protocol asks of the
-        // commit that enables them.
+        // In-commit timestamps begin above every adjusted file time. The protocol requires this for
+        // the commit that enables them.
         let mut clock = 200;
         let in_commit: Vec<i64> = steps.iter().map(|step| { clock += step; clock }).collect();
         let ict = enabled.map(|at| IctEnablement { version: commits[at].version, timestamp_ms: in_commit[at] });

@@ -14,7 +14,7 @@ fn vectors(files: &[Value]) -> Draft {
     Draft { vectors: files.iter().map(|file| vector_change(file, &[], &[3])).collect(), ..Draft::default() }
 }
 
-/// `None` means that the draft is right.
+/// Checks the error for a draft. `None` means that the draft is valid.
 #[track_caller]
 fn check_on(draft: &Draft, base: &Base, expected: Option<(ErrorKind, &str)>) {
     let found = super::check(draft, base, TABLE).map_err(|error| (error.kind().clone(), error.message().to_owned())).err();
@@ -67,7 +67,7 @@ fn draft_refuses_path_added_twice() {
     );
     check(&Draft { removes: vec![removal(&[a()], true)], ..vectors(&[a()]) }, internal("a: removed twice in one commit"));
     check(&Draft { removes: vec![removal(&[a()], true)], ..adding(&[a()]) }, internal("a: removed and added in one commit"));
-    // Two spellings of one place.
+    // The two paths are spellings of one location.
     let spelled = |path: &str| file(path, "1", 0..=9);
     check(&adding(&[spelled("file:///x/a"), spelled("/x/a")]), internal("/x/a: added twice in one commit"));
 }
@@ -109,7 +109,7 @@ fn draft_requires_partition_values_by_physical_name() {
     let mapped = Base::of_version(4, protocol_with(&["columnMapping"]), mapped, None, None).unwrap();
     check(&with_values(json!({"col-1": "1"})), &mapped, None);
     check(&with_values(json!({"p": "1"})), &mapped, internal(&wrong("col-1")));
-    // Those of the metadata that comes with the files.
+    // The partition columns are those of the metadata in the same commit.
     let mut draft = with_values(json!({}));
     draft.metadata = Some(Metadata { partition_columns: Vec::new(), ..metadata(&[]) });
     check(&draft, &plain, None);

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::commit::tests::*;
 
-/// The paths of the files with new rows, and the keys of those of which rows were removed or
-/// changed.
+/// Checks the paths of the files with new rows, and the keys of the files in which rows were
+/// removed or changed.
 #[track_caller]
 fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
     let winner = winner(5, actions);
@@ -32,7 +32,7 @@ fn winner_adds_and_removes_change_rows() {
 fn winner_rearranged_files_change_no_rows() {
     check(&[remove(&rearranged(a())), added(rearranged(b()))], &[], &[]);
     check(&[added(rearranged(a()))], &[], &[]);
-    // As soon as any row changes, nothing is sure of the others.
+    // If any row changes, the other files of the commit do not count as rearranged either.
     check(&[remove(&rearranged(a())), remove(&b())], &[], &["a", "b"]);
     check(&[remove(&rearranged(a())), added(b())], &["b"], &["a"]);
 }

@@ -1,10 +1,11 @@
-//! Metadata: which changes of a winner a transaction that does not know them can live with.
+//! The changes of metadata by a winner that do not conflict with an append, and those that do.
 
 use super::*;
 
 type Properties<'a> = &'a [(&'a str, &'a str)];
 
-/// What an append says to a winner's metadata: `ok`, or what the winner changed.
+/// Returns the outcome of an append after a winner that sets new metadata: `ok`, or the change that
+/// conflicts.
 fn outcome(old: Metadata, new: &Metadata) -> String {
     let base = Base::of_version(4, protocol_with(&["columnMapping"]), old, None, None).unwrap();
     let wish = Wish::default().adds(&[file("new", "1", 0..=9)]);
@@ -119,7 +120,7 @@ fn schema(of_id: Value, of_x: Value) -> String {
     json!({"type": "struct", "fields": [field("id", json!("long"), of_id), field("s", inner, json!({}))]}).to_string()
 }
 
-/// The same with column mapping: names of both in the data, and their ids.
+/// Returns the same schema with column mapping. `id` and `x` have these physical names and ids.
 fn mapped(id: (&str, i64), x: (&str, i64)) -> String {
     let notes = |(name, id)| json!({"delta.columnMapping.physicalName": name, "delta.columnMapping.id": id});
     schema(notes(id), notes(x))
@@ -140,13 +141,13 @@ fn map_columns_keeping_physical_names_commits() {
     let first = || ("name", mapped(("p-1", 1), ("p-2", 2)));
     check_schema(plain(), ("name", mapped(("id", 1), ("x", 2))), "ok");
     check_schema(first(), first(), "ok");
-    // A column that was dropped and made anew, and a table that was replaced by one of the same
-    // columns.
+    // In one case a column was dropped and created again, and in the other the table was replaced
+    // by one with the same columns.
     check_schema(first(), ("name", mapped(("p-3", 1), ("p-2", 2))), "the schema");
     check_schema(first(), ("name", mapped(("p-1", 1), ("p-3", 2))), "the schema");
     check_schema(first(), ("name", mapped(("p-1", 3), ("p-2", 2))), "the schema");
     check_schema(plain(), ("name", mapped(("id", 1), ("p-2", 2))), "the schema");
-    // Names left over from an earlier mapping mean nothing until there is a mapping again.
+    // Names left over from an earlier mapping have no meaning until there is a mapping again.
     check_schema(("none", mapped(("p-1", 1), ("x", 2))), ("none", mapped(("p-3", 1), ("x", 2))), "ok");
     check_schema(("none", mapped(("p-1", 1), ("x", 2))), ("name", mapped(("p-1", 1), ("x", 2))), "the schema");
 }

@@ -1,4 +1,4 @@
-//! Protocols, applications and domains.
+//! Conflicts about protocols, transaction identifiers and domains.
 
 use super::*;
 use crate::action::Protocol;
@@ -8,7 +8,8 @@ fn old(reader: i32, writer: i32) -> Protocol {
     Protocol { min_reader_version: reader, min_writer_version: writer, reader_features: None, writer_features: None }
 }
 
-/// The outcome of an append on top of one protocol if a winner sets another: `ok`, or the conflict.
+/// Checks the outcome of an append on top of one protocol if a winner sets another: `ok`, or the
+/// conflict.
 #[track_caller]
 fn check_protocol(before: &Protocol, after: &Protocol, expected: &str) {
     let base = Base::of_version(4, before.clone(), metadata(&[]), None, None).unwrap();
@@ -36,7 +37,7 @@ fn features_may_come_and_may_not_go() {
         &protocol_with(&["v2Checkpoint"]),
         &dropped("deletionVectors"),
     );
-    // Old versions say the same as lists of all that they imply.
+    // Old versions have the same meaning as lists of all features that they imply.
     check_protocol(&old(1, 2), &protocol_with(&["appendOnly", "invariants"]), "ok");
     check_protocol(&old(1, 2), &old(1, 4), "ok");
     check_protocol(&old(1, 3), &protocol_with(&["appendOnly", "invariants"]), &dropped("checkConstraints"));
@@ -91,7 +92,7 @@ fn set_domain_twice_conflicts_unless_recomputed() {
 
 #[test]
 fn conflict_check_reports_metadata_before_rows() {
-    // Metadata before applications, these before rows.
+    // Metadata is checked before transaction identifiers, and these before rows.
     let mut wish = Wish::default().reads_all().adds(&[file("new", "1", 0..=9)]);
     wish.reads.application("mine");
     let base = base(&[], &[]);

@@ -1,10 +1,10 @@
-//! Rows: every kind of transaction against every kind of winner, on a table of four files: `a` and
-//! `b` with the ids 0 to 9 and 10 to 19 in the partition 1, `c` and `d` with the same in the
-//! partition 2.
+//! Conflicts about rows. Every kind of transaction is checked against every kind of winner, on a
+//! table of four files: `a` and `b` with the ids 0 to 9 and 10 to 19 in partition 1, and `c` and
+//! `d` with the same ids in partition 2.
 
 use super::*;
 
-/// Holds all wishes against all winners; a cell that is not as expected is named.
+/// Checks all transactions against all winners, and names each cell with an unexpected outcome.
 #[track_caller]
 fn check_matrix(wishes: &[(&str, Wish)], winners: &[(&str, Vec<Value>)], expected: &str) {
     let base = base(&["deletionVectors"], &[]);
@@ -135,7 +135,8 @@ fn remove_by_winner_conflicts_with_file_users() {
     check_matrix(&wishes(), &winners, expected);
 }
 
-/// One who deletes row 3 of `a`, on top of the vector `before`, against a winner.
+/// Checks a transaction that deletes row 3 of `a`, which has the deletion vector `before`, against
+/// a winner.
 #[track_caller]
 fn check_vectors(before: &[u64], actions: &[Value], expected: &str) {
     let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[with_vector(&a(), before)]);
@@ -156,7 +157,7 @@ fn join_vectors_with_same_base_is_allowed() {
 
 #[test]
 fn join_file_unless_all_rows_moved() {
-    // Row 7 is in another file now: as good as deleted.
+    // Row 7 is in another file now. For the transaction this is the same as if it was deleted.
     let moved = [remove(&rearranged(a())), added(rearranged(with_vector(&a(), &[7]))), added(rearranged(file("n", "1", 7..=7)))];
     check_vectors(&[], &moved, "join a");
     check_vectors(&[], &[remove(&rearranged(a())), added(rearranged(file("n", "1", 0..=9)))], "DeleteDelete");
@@ -185,13 +186,14 @@ fn restore_deleted_rows_conflicts_with_their_readers() {
     for restored in [a(), less.clone()] {
         assert_eq!(wish.outcome(&base, &[said("RESTORE"), remove(&narrow), added(restored)]), "Append");
     }
-    // Nor are they joined with: whoever deletes rows of the file has not looked at them.
+    // The deletion vectors are not joined either, because the transaction did not read the restored
+    // rows.
     check_vectors(&[5, 6, 7, 8, 9], &[remove(&with_vector(&a(), &[5, 6, 7, 8, 9])), added(less)], "Append");
 }
 
 #[test]
 fn join_never_restores_file_winner_removed() {
-    // Statistics gathered anew, or row ids given later.
+    // The transaction records new facts about the file, such as statistics or row ids.
     let wish = Wish::default().reads(&[a()]).adds(&[rearranged(a())]);
     let base = base(&[], &[]);
     for gone in [vec![remove(&a())], optimized([a(), b()], file("ab", "1", 0..=19))] {
@@ -202,7 +204,7 @@ fn join_never_restores_file_winner_removed() {
 
 #[test]
 fn join_never_overwrites_row_ids_of_winner() {
-    // Such as row ids, which the file must keep.
+    // The winner recorded row ids, which the file must keep.
     let noted = [added(rearranged(with(a(), json!({"baseRowId": 100, "defaultRowCommitVersion": 5}))))];
     check_vectors(&[], &noted, "Append");
     let base = base(&[], &[]);
@@ -219,10 +221,10 @@ fn reads_follow_rows_into_rearranged_files() {
     assert_eq!(wish.outcome(&base, &moved), "ok");
     wish.reads.follow(&winner(5, &moved));
     assert_eq!(wish.outcome(&base, &gone), "DeleteRead");
-    // Moved once more.
+    // The rows are moved once more.
     wish.reads.follow(&winner(6, &optimized([file("ab", "1", 0..=19), d()], file("abd", "1", 0..=19))));
     assert_eq!(wish.outcome(&base, &[said("DELETE"), remove(&file("abd", "1", 0..=19))]), "DeleteRead");
-    // Others' rows are none of its business.
+    // The transaction did not read these rows.
     wish.reads.follow(&winner(7, &optimized([c(), d()], file("cd", "2", 0..=19))));
     assert_eq!(wish.outcome(&base, &[said("DELETE"), remove(&file("cd", "2", 0..=19))]), "ok");
 }
