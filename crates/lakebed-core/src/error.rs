@@ -1,7 +1,7 @@
-//! The one error type of all crates: opaque, with a kind that tells the caller what to do.
+//! The error type of all crates. It is opaque, and has a kind that lets callers decide what to do.
 //!
-//! A message says what went wrong, where (which table, file or line) and, if the caller can do
-//! something, what to do. Read [`ErrorKind`] first.
+//! A message contains the problem, its place (a table, file or line) and, if the caller can do
+//! something, advice. Read [`ErrorKind`] first.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,7 +12,7 @@ const OVERFLOW: &str = "index overflow decoding byte array";
 /// `Result` with lakebed's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error. Callers see its [`kind`](Error::kind) and its message, and nothing else.
+/// An error. Callers see only its [`kind`](Error::kind) and its message.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -29,7 +29,7 @@ pub enum ErrorKind {
     TableNotFound,
     /// There is a Delta table at a location where none may exist.
     TableExists,
-    /// The version or timestamp lies outside what the log can still reconstruct.
+    /// The version or timestamp is outside the range that the log can still reconstruct.
     VersionNotFound,
     /// The table needs features that lakebed does not have.
     UnsupportedFeature {
@@ -43,7 +43,7 @@ pub enum ErrorKind {
     },
     /// The data does not have the table's schema.
     SchemaMismatch,
-    /// A filter or expression that cannot be understood.
+    /// A predicate or expression cannot be understood.
     Predicate,
     /// A store refused a request, failed, or could not be reached.
     Store {
@@ -51,7 +51,7 @@ pub enum ErrorKind {
         object: String,
         /// Whether the same call may succeed later.
         retryable: bool,
-        /// Whether the store said that the object does not exist.
+        /// Whether the store reported that the object does not exist.
         not_found: bool,
     },
     /// Rows break a rule of the table: a CHECK constraint, NOT NULL, an invariant.
@@ -73,9 +73,9 @@ pub enum ErrorKind {
     },
     /// The memory budget is too small.
     ResourceExhausted,
-    /// An argument of the caller makes no sense.
+    /// An argument of the caller is not valid.
     InvalidInput,
-    /// A bug in lakebed.
+    /// There is a bug in lakebed.
     Internal,
 }
 
@@ -134,57 +134,58 @@ impl Error {
         self
     }
 
-    /// Puts the place where the error happened before its message.
+    /// Prefixes the message with the place where the error happened.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.0.message = format!("{place}: {}", self.0.message);
         self
     }
 
-    /// A file of the table breaks the protocol.
+    /// Creates the error for a file of the table that breaks the protocol.
     pub fn corrupt(path: impl Into<String>, message: impl fmt::Display) -> Self {
         let path = path.into();
         let message = format!("{path}: {message}");
         Self::new(ErrorKind::Corrupt { path }, message)
     }
 
-    /// The table needs these features.
+    /// Creates the error for a table that needs these features.
     pub fn unsupported(features: Vec<String>, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::UnsupportedFeature { features }, message)
     }
 
-    /// An argument of the caller makes no sense.
+    /// Creates the error for an argument that is not valid.
     pub fn invalid_input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidInput, message)
     }
 
-    /// A filter or expression cannot be understood.
+    /// Creates the error for a predicate or expression that cannot be understood.
     pub fn predicate(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Predicate, message)
     }
 
-    /// The data does not have the table's schema.
+    /// Creates the error for data that does not have the table's schema.
     pub fn schema_mismatch(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::SchemaMismatch, message)
     }
 
-    /// A bug in lakebed.
+    /// Creates the error for a bug in lakebed.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// A string or binary column of one batch would exceed 2 GiB. The remedy is to read fewer rows
-    /// at a time.
+    /// Creates the error for a string or binary column that would exceed 2 GiB in one batch. The
+    /// remedy is to read fewer rows at a time.
     pub fn batch_too_large(what: impl fmt::Display) -> Self {
         Self::internal(format!("{OVERFLOW}: {what}"))
     }
 
-    /// Returns whether this is that error, also if the Parquet decoder reported it.
+    /// Returns whether the error is that of [`batch_too_large`](Self::batch_too_large). It may also
+    /// come from the Parquet decoder.
     pub fn is_batch_too_large(&self) -> bool {
         self.to_string().contains(OVERFLOW)
     }
 
-    /// Returns the kind, on which callers act.
+    /// Returns the kind, which callers use to decide what to do.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
@@ -194,26 +195,27 @@ impl Error {
         &self.0.message
     }
 
-    /// Returns whether a store said that the object does not exist.
+    /// Returns whether a store reported that the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Store { not_found: true, .. })
     }
 
-    /// An object was replaced by another of the same name while it was read. Reading may succeed if
-    /// the object is opened again.
+    /// Creates the error for an object that was replaced by another of the same name while it was
+    /// read. Reading may succeed if the object is opened again.
     pub fn replaced(object: impl Into<String>) -> Self {
         let object = object.into();
         let message = format!("{object}: was replaced by another while it was read");
         Self::new(ErrorKind::Store { object, retryable: true, not_found: true }, message)
     }
 
-    /// Returns whether this is that error. Other missing objects stay missing on a retry.
+    /// Returns whether the error is that of [`replaced`](Self::replaced). Other missing objects
+    /// stay missing on a retry.
     pub fn is_replaced(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Store { retryable: true, not_found: true, .. })
     }
 
-    /// Turns an error about corrupt data into one about the caller's argument, because the caller
-    /// passed the data and only the caller can correct it.
+    /// Turns an error about corrupt data into one about the caller's argument. In this case the
+    /// caller passed the data, and only the caller can correct it.
     #[must_use]
     pub fn of_caller(mut self) -> Self {
         if self.is_corrupt() {
@@ -222,8 +224,8 @@ impl Error {
         self
     }
 
-    /// Returns whether the bytes of the table are corrupt, so that another source of the same facts
-    /// may be used.
+    /// Returns whether the bytes of the table are corrupt. In this case another source of the same
+    /// facts may be used.
     pub fn is_corrupt(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Corrupt { .. })
     }

@@ -1,9 +1,9 @@
-//! The table features: their names, the old protocol versions that imply them, and what lakebed
-//! does about each.
+//! The table features: their names, the old protocol versions that imply them, and lakebed's
+//! support for each.
 //!
 //! [`check_read`] checks whether a table may be read, and [`check_write`] whether it may be
 //! written. [`upgrade`](mod@upgrade) adds features to a table, for example those that a caller's
-//! properties ask for ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table
+//! properties request ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table
 //! Features".
 
 pub mod given;
@@ -15,56 +15,56 @@ use crate::{Error, Result};
 
 pub use used::check_used;
 
-/// The newest reader version that lakebed knows.
+/// The newest reader version that lakebed supports.
 const MAX_READER_VERSION: i32 = 3;
-/// The newest writer version that lakebed knows.
+/// The newest writer version that lakebed supports.
 const MAX_WRITER_VERSION: i32 = 7;
 /// From this reader version on, features are listed by name.
 const READER_FEATURES_VERSION: i32 = 3;
 /// From this writer version on, features are listed by name.
 const WRITER_FEATURES_VERSION: i32 = 7;
 
-/// A feature that the protocol, one of its proposals or Delta Spark names.
+/// A feature with a name in the protocol, in one of its proposals or in Delta Spark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feature {
-    /// Its name in the protocol.
+    /// The name in the protocol.
     pub name: &'static str,
     /// Whether readers must support it.
     pub kind: FeatureKind,
-    /// What lakebed does about it when it reads.
+    /// The behaviour of lakebed for the feature when it reads.
     pub reading: Reading,
-    /// What lakebed does about it when it writes.
+    /// The behaviour of lakebed for the feature when it writes.
     pub writing: Writing,
 }
 
-/// Whether a feature binds readers.
+/// The clients that must support a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureKind {
-    /// Only writers. `legacy` is the writer version that implied the feature before features had
-    /// names.
+    /// Only writers must support it.
     Writer {
-        /// Absent for features that always had a name.
+        /// The writer version that implied the feature before features had names. It is absent for
+        /// features that always had a name.
         legacy: Option<i32>,
     },
-    /// Readers and writers.
+    /// Readers and writers must support it.
     ReaderWriter {
         /// The reader and writer versions that implied the feature before features had names.
         legacy: Option<(i32, i32)>,
     },
 }
 
-/// What lakebed does about a feature when it reads.
+/// The behaviour of lakebed for a feature when it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// lakebed follows the feature.
     Honour,
-    /// lakebed does nothing, because the feature binds only writers.
+    /// lakebed does nothing, because only writers must support the feature.
     Ignore,
     /// lakebed refuses the table, for this reason.
     Refuse(&'static str),
 }
 
-/// What lakebed does about a feature when it writes.
+/// The behaviour of lakebed for a feature when it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writing {
     /// lakebed follows the feature.
@@ -73,7 +73,7 @@ pub enum Writing {
     Refuse(&'static str),
 }
 
-/// Every feature that has a name.
+/// All features that have a name.
 pub const FEATURES: &[Feature] = &[
     writer("appendOnly", Some(2)),
     writer("invariants", Some(2)),
@@ -106,7 +106,7 @@ pub const FEATURES: &[Feature] = &[
     },
     honoured("deletionVectors"),
     honoured("timestampNtz"),
-    // The name of the feature in the first tables that had it.
+    // This is the name of the feature in the first tables that had it.
     honoured("timestampWithoutTimezone"),
     honoured("v2Checkpoint"),
     honoured("vacuumProtocolCheck"),
@@ -186,7 +186,7 @@ pub fn supported_features(protocol: &Protocol) -> Vec<&str> {
 /// Refuses a table that lakebed cannot read correctly. The error names the table and every
 /// unsupported feature.
 ///
-/// Features that only `writerFeatures` lists do not concern readers, whether they are known or not.
+/// Features that only `writerFeatures` lists do not concern readers, even if they are unknown.
 pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
     let version = protocol.min_reader_version;
     if version > MAX_READER_VERSION {

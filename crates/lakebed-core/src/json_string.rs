@@ -1,4 +1,4 @@
-//! JSON strings: reading strings with escapes, and writing strings.
+//! Reads JSON strings with escapes, and writes JSON strings.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Reads a string that is long and full of escapes, such as statistics. serde_json takes twice as
+/// Reads a string that is long and has many escapes, such as statistics. serde_json takes twice as
 /// long.
 pub(crate) fn long_string<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     let Some(raw) = Option::<&'de RawValue>::deserialize(deserializer)? else { return Ok(None) };

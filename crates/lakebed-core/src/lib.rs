@@ -1,8 +1,8 @@
 //! The Delta protocol as functions over plain values and Arrow batches.
 //!
 //! Nothing here performs I/O, reads a clock, draws a random number or awaits. A function that needs
-//! the result of one of these takes it as an argument. Modules are listed from bottom to top: each
-//! uses only the modules above its own line.
+//! the result of one of these takes it as an argument. The modules are listed from bottom to top:
+//! each uses only modules above its own line.
 
 pub mod error;
 mod json_string;

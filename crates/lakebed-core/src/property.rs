@@ -1,9 +1,9 @@
 //! Table properties, with Delta Spark's defaults. [`TableProperties::parse`] reads a table's
 //! configuration.
 //!
-//! A value that cannot be parsed stops a reader only if the reader could return wrong rows or a
-//! wrong version: column mapping and in-commit timestamps. Any other such value counts as unset and
-//! is listed in [`TableProperties::unreadable`], so that writers refuse it.
+//! Some properties, column mapping and in-commit timestamps, decide which rows or which version a
+//! reader returns. If such a value cannot be parsed, reading fails. Any other such value counts as
+//! unset and is listed in [`TableProperties::unreadable`], so that writers refuse it.
 
 mod measure;
 
@@ -17,31 +17,32 @@ use crate::{Error, Result};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The least target size of files. Smaller files would consist of little more than their footers,
-/// so a table with a smaller value gets files of this size.
+/// The least target size of files. Smaller files would consist mostly of their footers, so a table
+/// with a smaller value gets files of this size.
 pub const LEAST_FILE_SIZE_BYTES: u64 = 1024;
 
-/// The configuration of a table as typed properties.
+/// The configuration of a table as typed properties. The comment of each field begins with the name
+/// of the property, followed by its default or its meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableProperties {
     /// `delta.columnMapping.mode`: none.
     pub column_mapping_mode: MappingMode,
-    /// `delta.columnMapping.maxColumnId`: the highest field id ever given.
+    /// `delta.columnMapping.maxColumnId`: the highest field id that was ever assigned.
     pub column_mapping_max_column_id: Option<i64>,
     /// `delta.enableInCommitTimestamps`: false.
     pub in_commit_timestamps: bool,
-    /// `delta.inCommitTimestampEnablementVersion`: the first version that has one, if older ones
-    /// have none.
+    /// `delta.inCommitTimestampEnablementVersion`: the first version that has an in-commit
+    /// timestamp, if older versions have none.
     pub in_commit_timestamp_enablement_version: Option<u64>,
-    /// `delta.inCommitTimestampEnablementTimestamp`: its timestamp.
+    /// `delta.inCommitTimestampEnablementTimestamp`: the in-commit timestamp of that version.
     pub in_commit_timestamp_enablement_timestamp: Option<i64>,
 
     /// `delta.appendOnly`: false.
     pub append_only: bool,
-    /// `delta.enableDeletionVectors`: false. New vectors may be written; existing ones count
-    /// always.
+    /// `delta.enableDeletionVectors`: false. The property decides whether new vectors may be
+    /// written. Existing vectors always count.
     pub deletion_vectors: bool,
-    /// `delta.enableChangeDataFeed`, once `delta.enableChangeDataCapture`: false.
+    /// `delta.enableChangeDataFeed`, formerly `delta.enableChangeDataCapture`: false.
     pub change_data_feed: bool,
     /// `delta.enableRowTracking`: false.
     pub row_tracking: bool,
@@ -74,8 +75,7 @@ pub struct TableProperties {
     /// `delta.isolationLevel`: Serializable.
     pub isolation_level: IsolationLevel,
 
-    /// `delta.checkpointInterval`: unset, which means 10 commits, or more where checkpoints are
-    /// large.
+    /// `delta.checkpointInterval`: unset, which means 10 commits, or more if checkpoints are large.
     pub checkpoint_interval: Option<u64>,
     /// `delta.checkpointPolicy`: classic.
     pub checkpoint_policy: CheckpointPolicy,
@@ -91,16 +91,17 @@ pub struct TableProperties {
     pub expired_log_cleanup: bool,
     /// `delta.deletedFileRetentionDuration`: 7 days.
     pub deleted_file_retention_ms: i64,
-    /// `delta.setTransactionRetentionDuration`: for ever.
+    /// `delta.setTransactionRetentionDuration`: unset, which means that transaction identifiers
+    /// never expire.
     pub set_transaction_retention_ms: Option<i64>,
     /// `delta.requireCheckpointProtectionBeforeVersion`: 0.
     pub require_checkpoint_protection_before_version: u64,
     /// `delta.dropFeatureTruncateHistory.retentionDuration`: 24 hours.
     pub drop_feature_retention_ms: i64,
 
-    /// `delta.dataSkippingNumIndexedCols`: 32 leaf columns; none means all.
+    /// `delta.dataSkippingNumIndexedCols`: 32 leaf columns. `None` means all columns.
     pub data_skipping_num_indexed_cols: Option<u32>,
-    /// `delta.dataSkippingStatsColumns`: a list of column names in SQL, which wins over the number.
+    /// `delta.dataSkippingStatsColumns`: a list of column names in SQL. It overrides the number.
     pub data_skipping_stats_columns: Option<String>,
     /// `delta.dataSkippingStringPrefixLength`: 32.
     pub data_skipping_string_prefix_length: u32,
@@ -108,34 +109,34 @@ pub struct TableProperties {
     pub randomize_file_prefixes: bool,
     /// `delta.randomPrefixLength`: 2.
     pub random_prefix_length: u32,
-    /// `delta.autoOptimize.autoCompact`: left to the writer.
+    /// `delta.autoOptimize.autoCompact`: unset. The writer decides.
     pub auto_compact: Option<String>,
-    /// `delta.autoOptimize.optimizeWrite`: left to the writer.
+    /// `delta.autoOptimize.optimizeWrite`: unset. The writer decides.
     pub optimize_write: Option<bool>,
-    /// `delta.targetFileSize`: left to the writer. [`LEAST_FILE_SIZE_BYTES`] where the table says
-    /// less.
+    /// `delta.targetFileSize`: unset. The writer decides. A smaller value than
+    /// [`LEAST_FILE_SIZE_BYTES`] is replaced by it.
     pub target_file_size_bytes: Option<u64>,
-    /// `delta.parquet.compression.codec`: left to the writer.
+    /// `delta.parquet.compression.codec`: unset. The writer decides.
     pub parquet_compression_codec: Option<String>,
-    /// `delta.parquet.format.version`: left to the writer.
+    /// `delta.parquet.format.version`: unset. The writer decides.
     pub parquet_format_version: Option<String>,
 
-    /// Values that could not be parsed and count as unset.
+    /// Values that could not be parsed. They count as unset.
     pub unreadable: Vec<UnreadableProperty>,
 }
 
-/// A property whose value could not be parsed.
+/// A property with a value that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableProperty {
-    /// Its name.
+    /// The name of the property.
     pub name: String,
-    /// Its value.
+    /// The value of the property.
     pub value: String,
-    /// What the value should be.
+    /// A description of valid values.
     pub expected: String,
 }
 
-/// How much concurrent writers may see of each other's work.
+/// The degree to which concurrent transactions are isolated from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IsolationLevel {
     /// Reads and writes have the effect of some serial order.
@@ -226,7 +227,7 @@ pub fn known_name(name: &str) -> Option<&'static str> {
 }
 
 impl TableProperties {
-    /// Parses a configuration; an empty one gives the defaults. A null value counts as unset. A key
+    /// Parses a configuration. An empty one gives the defaults. A null value counts as unset. A key
     /// in another case counts as unset too, because Delta Spark matches keys exactly.
     pub fn parse(configuration: &HashMap<String, Option<String>>) -> Result<Self> {
         let mut values = Values { configuration, unreadable: Vec::new() };
@@ -287,8 +288,8 @@ impl TableProperties {
         })
     }
 
-    /// Refuses properties whose values could not be parsed, because a writer must not treat them as
-    /// unset.
+    /// Refuses properties with values that could not be parsed, because a writer must not treat
+    /// them as unset.
     pub fn check_readable(&self) -> Result<()> {
         match self.unreadable.first() {
             None => Ok(()),

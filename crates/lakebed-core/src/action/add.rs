@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DeletionVectorDescriptor;
 
-/// A data file is part of the table. PROTOCOL "Add File and Remove File".
+/// A data file that is part of the table. PROTOCOL "Add File and Remove File".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Add {
@@ -18,10 +18,10 @@ pub struct Add {
     /// Milliseconds since the epoch.
     #[serde(default)]
     pub modification_time: i64,
-    /// False when the rows were in the table before.
+    /// False if the rows were in the table before.
     #[serde(default)]
     pub data_change: bool,
-    /// Statistics as JSON text.
+    /// Statistics as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     /// Key-value pairs of the writer.

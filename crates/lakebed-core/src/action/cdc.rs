@@ -13,7 +13,7 @@ pub struct Cdc {
     pub partition_values: HashMap<String, Option<String>>,
     /// The size of the file in bytes.
     pub size: i64,
-    /// Always false.
+    /// Whether the file changes data. It is always false.
     #[serde(default)]
     pub data_change: bool,
     /// Key-value pairs of the writer.

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Who wrote the commit, with which operation and when: free JSON with a few keys that have a
-/// meaning. PROTOCOL "Commit Provenance Information".
+/// The provenance of a commit: its writer, its operation and its time. It is free JSON in which a
+/// few keys have a meaning. PROTOCOL "Commit Provenance Information".
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CommitInfo(pub Map<String, Value>);
@@ -13,7 +13,7 @@ impl CommitInfo {
         self.0.get(key)?.as_str()
     }
 
-    /// Returns the value of a key, if it is an integer or a string of one.
+    /// Returns the value of a key, if it is an integer or a string with an integer.
     pub fn long(&self, key: &str) -> Option<i64> {
         match self.0.get(key)? {
             Value::Number(number) => number.as_i64(),

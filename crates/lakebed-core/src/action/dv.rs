@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub struct DeletionVectorDescriptor {
     /// The meaning of `path_or_inline_dv`.
     pub storage_type: DvStorage,
-    /// A coded UUID with an optional prefix, the encoded vector itself, or a path.
+    /// The UUID of the file in Z85 with an optional prefix, the encoded vector itself, or a path.
     pub path_or_inline_dv: String,
     /// The offset in the file at which the size field of the vector starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub enum DvStorage {
 }
 
 impl DvStorage {
-    /// Returns the protocol's letter.
+    /// Returns the letter of the protocol for this kind of location.
     pub fn letter(self) -> &'static str {
         match self {
             Self::UuidRelative => "u",
@@ -63,7 +63,8 @@ impl DeletionVectorDescriptor {
     }
 }
 
-/// PROTOCOL "Derived Fields": an offset of 0 that is present differs from an absent one.
+/// Returns the unique id of a deletion vector. PROTOCOL "Derived Fields": an offset of 0 that is
+/// present differs from an absent one.
 pub(super) fn unique_id(storage: DvStorage, path_or_inline_dv: &str, offset: Option<i32>) -> String {
     let letter = storage.letter();
     match offset {

@@ -1,6 +1,6 @@
-//! The lines of a commit: parsing JSON into actions, and printing actions as JSON.
+//! Parses the lines of a commit into actions, and prints actions as JSON.
 //!
-//! A commit may hold millions of file actions, so these borrow from the line ([`FileLine`]); other
+//! A commit may hold millions of file actions, so they borrow from the line ([`FileLine`]). Other
 //! actions are owned. A line is first parsed strictly. A line that does not follow the protocol is
 //! parsed a second time by `lenient`, which accepts the known deviations of other writers. Unknown
 //! actions are ignored. Start with [`each_line`].
@@ -42,7 +42,7 @@ pub struct CommitLines<'a> {
     pub name: &'a str,
     /// The bytes, which hold only whole lines.
     pub bytes: &'a [u8],
-    /// The number of lines of the file that come before these.
+    /// The number of lines of the file before these lines.
     pub lines_before: usize,
 }
 
@@ -66,7 +66,7 @@ impl<'a> CommitLines<'a> {
         pieces
     }
 
-    /// Parses the lines that are not blank and passes each to `take` at once.
+    /// Parses the lines that are not blank, and passes each to `take` at once.
     fn each(self, skip: impl Fn(&[u8]) -> bool, mut take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
         for (number, line) in lines(self.bytes).filter(|(_, line)| !skip(line)) {
             let number = number + self.lines_before;
@@ -107,7 +107,7 @@ pub fn each_line<'a>(part: CommitLines<'a>, take: impl FnMut(Line<'a>) -> Result
 }
 
 /// Passes every action except `add` and `remove` to `take`. File actions are mostly recognized by
-/// their first bytes and not parsed, so errors in them go unnoticed.
+/// their first bytes and not parsed, so errors in them are not noticed.
 pub fn each_other(part: CommitLines<'_>, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
     // A line holds one action, so no other action can follow.
     let is_file = |line: &[u8]| line.starts_with(b"{\"add\":{") || line.starts_with(b"{\"remove\":{");
@@ -128,8 +128,8 @@ pub fn parse_commit(bytes: &[u8], name: &str) -> Result<Vec<Action>> {
     Ok(actions)
 }
 
-/// Parses one line. A blank line holds nothing. The error knows neither the file nor the line
-/// number.
+/// Parses one line. A blank line is [`Line::Nothing`]. The error names neither the file nor the
+/// line number.
 pub fn read_line(line: &[u8]) -> Result<Line<'_>> {
     let line = clean(line);
     if line.is_empty() {

@@ -14,7 +14,7 @@ pub struct Metadata {
     /// A description, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How data files are encoded.
+    /// The encoding of data files.
     #[serde(default)]
     pub format: Format,
     /// The schema as JSON. [`crate::schema::parse`] parses it.
@@ -30,12 +30,12 @@ pub struct Metadata {
     pub created_time: Option<i64>,
 }
 
-/// How data files are encoded: always Parquet.
+/// The encoding of data files. It is always Parquet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
     /// The name of the format, `parquet`.
     pub provider: String,
-    /// Unused.
+    /// The options of the format. They are not used.
     #[serde(default)]
     pub options: HashMap<String, Option<String>>,
 }

@@ -1,5 +1,5 @@
-//! The actions of a commit, one file each, with the protocol's names. `json` reads a line of a
-//! commit.
+//! The actions of a commit, with one file for each action. They have the protocol's names. `json`
+//! parses the lines of a commit.
 
 mod add;
 mod cdc;
@@ -41,7 +41,7 @@ pub enum Action {
     SetTransaction(SetTransaction),
     /// A named configuration.
     DomainMetadata(DomainMetadata),
-    /// Who wrote the commit, with which operation and when.
+    /// The writer, the operation and the time of the commit.
     CommitInfo(CommitInfo),
     /// The version of a V2 checkpoint.
     CheckpointMetadata(CheckpointMetadata),

@@ -13,7 +13,7 @@ pub struct Remove {
     /// Milliseconds since the epoch. An absent value means a time long ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<i64>,
-    /// False when the rows stay in the table.
+    /// False if the rows stay in the table.
     #[serde(default)]
     pub data_change: bool,
     /// Whether the action has partition values, size and tags.
@@ -25,7 +25,7 @@ pub struct Remove {
     /// The size of the file in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
-    /// Statistics as JSON text.
+    /// Statistics as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     /// Key-value pairs of the writer.

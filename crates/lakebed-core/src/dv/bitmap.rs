@@ -1,4 +1,4 @@
-//! The set of deleted rows, and the questions of a scan about it.
+//! The set of deleted rows, with the operations that scans and writers need.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -6,7 +6,8 @@ use roaring::RoaringTreemap;
 
 /// The deleted rows of one data file, by row index.
 ///
-/// A row index counts from 0 over the whole file, whichever row groups or pages a scan skips.
+/// A row index counts from 0 over the whole file, independent of the row groups and pages that a
+/// scan skips.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeletionVector {
     pub(super) rows: RoaringTreemap,
@@ -33,7 +34,7 @@ impl DeletionVector {
         self.rows.contains(row)
     }
 
-    /// Returns the last deleted row, which callers compare with the number of rows in the file.
+    /// Returns the last deleted row. Callers compare it with the number of rows in the file.
     pub fn last(&self) -> Option<u64> {
         self.rows.max()
     }
@@ -113,7 +114,7 @@ impl DeletionVector {
     }
 
     /// Returns the runs of rows in this range that are not deleted, ascending and disjoint. The
-    /// cost depends on the number of runs, not of rows.
+    /// cost depends on the number of runs, and not on the number of rows.
     pub fn kept_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         let mut kept = Vec::new();
         let mut from = rows.start;

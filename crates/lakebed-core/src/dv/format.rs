@@ -15,7 +15,8 @@ use crate::{Error, Result};
 const PORTABLE: u32 = 1_681_511_377;
 const NATIVE: u32 = 1_681_511_376;
 
-/// The size of an inline vector may include the zeros that pad it for Z85.
+/// The largest number of padding zeros. The size of an inline vector may include the zeros that pad
+/// it for Z85.
 const LARGEST_PADDING: usize = 3;
 
 impl DeletionVector {
@@ -65,8 +66,8 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Memory is never reserved for a count that the bytes claim: each bucket is read before it is
-    /// stored.
+    /// Parses the portable form. No memory is reserved for a count in the bytes, because it may be
+    /// wrong: each bucket is read before it is stored.
     fn portable(&mut self) -> Result<Vec<(u32, RoaringBitmap)>> {
         let count = u64::from_le_bytes(self.array()?);
         let mut buckets = Vec::new();

@@ -9,7 +9,7 @@ use crate::action::{DeletionVectorDescriptor, DvStorage};
 use crate::path::FilePath;
 use crate::{Error, Result};
 
-/// The length of a UUID's 16 bytes in Z85.
+/// The length of a UUID in Z85, which encodes its 16 bytes.
 const UUID_TEXT_SIZE: usize = 20;
 /// The sizes of the size field before a vector and of the checksum after it.
 const FRAME_SIZE: u64 = 4 + 4;

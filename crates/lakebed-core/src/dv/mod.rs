@@ -1,9 +1,8 @@
 //! Deletion vectors: the deleted rows of a data file, by row index.
 //!
-//! This module has the set ([`DeletionVector`]), its encodings, the descriptor that an action
-//! carries, and the layout of files with many vectors. `lakebed-io` reads those files: [`location`]
-//! says which bytes to read, and [`DeletionVector::parse_framed`] parses them. Read
-//! [`DeletionVector`] first.
+//! This module has the set ([`DeletionVector`]), its encodings, the descriptor in an action, and
+//! the format of files with many vectors. `lakebed-io` reads those files: [`location`] returns the
+//! bytes to read, and [`DeletionVector::parse_framed`] parses them. Read [`DeletionVector`] first.
 
 mod bitmap;
 mod format;

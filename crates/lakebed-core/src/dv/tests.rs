@@ -9,8 +9,8 @@ use crate::path::{AbsolutePath, FilePath};
 const SPECIFIED_INLINE: &str = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
 const SPECIFIED_ROWS: [u64; 6] = [3, 4, 7, 11, 18, 29];
 
-/// A Roaring bitmap after its own specification: no runs, and one container of key 0 with the rows
-/// 1 and 3, whose values begin at byte 16.
+/// A Roaring bitmap as its specification defines it, without runs. It has one container of key 0
+/// with the rows 1 and 3. The values begin at byte 16.
 const BITMAP_1_3: [u8; 20] = [0x3a, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 16, 0, 0, 0, 1, 0, 3, 0];
 /// A Roaring bitmap without containers.
 const BITMAP_EMPTY: [u8; 8] = [0x3a, 0x30, 0, 0, 0, 0, 0, 0];
@@ -168,7 +168,7 @@ fn write_file_frames_vectors_big_endian() {
     let data = portable(&[(0, &BITMAP_1_3)]);
     let mut expected = vec![1, 0, 0, 0, 36];
     expected.extend(&data);
-    // CRC-32 of the 36 bytes by zlib.
+    // The number is the CRC-32 of the 36 bytes, computed with zlib.
     expected.extend(0x6834_97a9_u32.to_be_bytes());
     assert_eq!(bytes, expected);
     assert_eq!(descriptors, [descriptor(DvStorage::UuidRelative, "ab^-aqEH.-t@S}K{vb[*k^", Some(1), 36, 2)]);
@@ -221,17 +221,18 @@ fn write_refuses_rows_java_cannot_read() {
 
 #[test]
 fn z85_follows_its_own_example() {
-    // https://rfc.zeromq.org/spec/32/ "Test Case".
+    // The example is from https://rfc.zeromq.org/spec/32/ "Test Case".
     assert_eq!(z85::encode(&[0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]), "HelloWorld");
     assert_eq!(z85::decode("HelloWorld").unwrap(), [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]);
     assert_eq!(z85::decode("%nSc0").unwrap(), [0xff; 4]);
-    // A value above four bytes, an incomplete group, and a character outside the alphabet.
+    // The strings are a value above four bytes, an incomplete group, and a character outside the
+    // alphabet.
     assert_eq!(z85::decode("%nSc1"), None);
     assert_eq!(z85::decode("Hello1"), None);
     assert_eq!(z85::decode("Hell\""), None);
 }
 
-/// Rows of real vectors: scattered rows, runs, dense rows, and rows above 2^32.
+/// Returns the rows of realistic vectors: scattered rows, runs, dense rows, and rows above 2^32.
 fn any_vector() -> impl Strategy<Value = DeletionVector> {
     let run = (prop_oneof![0..200_000_u64, (1_u64 << 32) - 70_000..(1 << 32) + 70_000], 1..3_000_u64, 1..4_u64);
     prop::collection::vec(run, 0..12)

@@ -1,5 +1,5 @@
-//! Z85, the Base85 encoding of bytes in descriptors: five characters, which JSON need not escape,
-//! for four bytes. <https://rfc.zeromq.org/spec/32/>
+//! Z85, the Base85 encoding of bytes in descriptors. It has five characters for four bytes, and
+//! JSON need not escape them. <https://rfc.zeromq.org/spec/32/>
 
 const ALPHABET: &[u8; 85] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 const NO_DIGIT: u8 = u8::MAX;
@@ -15,8 +15,8 @@ const fn digits() -> [u8; 256] {
     digits
 }
 
-/// Encodes bytes, padded with zeros to a multiple of four. A reader must know how many bytes to
-/// keep.
+/// Encodes bytes, padded with zeros to a multiple of four. The string does not contain the number
+/// of bytes without padding, so a reader needs it from another source.
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(4) * 5);
     for chunk in bytes.chunks(4) {

@@ -1,5 +1,5 @@
-//! The properties that a caller passes: some belong to the table's configuration, and others ask
-//! for features or protocol versions.
+//! The properties that a caller passes. Some belong to the table's configuration, and others
+//! request features or protocol versions.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub struct GivenProperties {
     /// The entries of the table's configuration. Known names have their official spelling.
     pub configuration: HashMap<String, Option<String>>,
-    /// The features that the caller asked for by name or by version.
+    /// The features that the caller requested by name or by version.
     pub features: BTreeSet<String>,
 }
 

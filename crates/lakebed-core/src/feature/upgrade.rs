@@ -1,7 +1,7 @@
 //! The features that a table's metadata requires, and the lowest protocol that supports them.
 //!
-//! Tables stay readable for as many readers as possible: if old protocol versions imply all
-//! features, the table gets such a version, and otherwise the features are listed by name. Features
+//! Tables stay readable for as many readers as possible. If an old protocol version implies exactly
+//! the features, the table gets that version. Otherwise the features are listed by name. Features
 //! are never removed here.
 
 use std::collections::BTreeSet;
@@ -119,7 +119,8 @@ fn needed_by(feature: &str) -> &'static [&'static str] {
     }
 }
 
-/// An old version implies all of its features, so it is right only when all of them are wanted.
+/// Returns the lowest protocol for these features. An old version implies all of its features, so
+/// it is used only if all of them are requested.
 fn lowest(names: &BTreeSet<&str>) -> Protocol {
     let (mut reader, mut writer) = (1, 2);
     let mut is_old = true;
@@ -142,7 +143,7 @@ fn lowest(names: &BTreeSet<&str>) -> Protocol {
     if is_old && implied == *names { old } else { Protocol { min_writer_version: WRITER_FEATURES_VERSION, ..old } }
 }
 
-/// Lists of features exist only in the versions that list features.
+/// Returns the protocol with its lists of features. Only the versions that list features have them.
 fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
     let is_reader =
         |name: &&&str| Feature::find(name).is_some_and(|feature| matches!(feature.kind, FeatureKind::ReaderWriter { .. }));
@@ -153,8 +154,8 @@ fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
     Protocol { reader_features, writer_features, ..protocol }
 }
 
-/// Returns the features that a protocol of these old versions would imply, for callers that ask for
-/// versions instead of features.
+/// Returns the features that a protocol of these old versions would imply. It is for callers that
+/// request versions instead of features.
 pub fn features_of_versions(min_reader_version: i32, min_writer_version: i32) -> Result<Vec<String>> {
     let known = (1..=READER_FEATURES_VERSION).contains(&min_reader_version)
         && (1..=WRITER_FEATURES_VERSION).contains(&min_writer_version);

@@ -1,4 +1,4 @@
-//! Whether a protocol lists the features that the metadata uses.
+//! Checks whether a protocol lists the features that the metadata uses.
 
 use super::supported_features;
 use super::upgrade::used_features;
@@ -7,17 +7,17 @@ use crate::property::TableProperties;
 use crate::schema::StructType;
 use crate::{Error, Result};
 
-/// Features that Delta Spark does not require in the protocol, because a reader or writer without
-/// them reads and writes the same.
+/// Features that Delta Spark does not require in the protocol. A reader or writer without them
+/// reads and writes the same.
 const NOT_ASKED_FOR: [&str; 2] = ["allowColumnDefaults", "checkpointProtection"];
 
-/// The feature that is required also of protocols without lists.
+/// The feature that is required even in protocols without lists.
 const ASKED_OF_ALL: &str = "rowTracking";
 
 /// Refuses metadata that uses features which the protocol does not list, for reading and for
-/// writing, as Delta Spark does. In such a table either the protocol or the metadata is not what
-/// its writer meant, and rows could be read wrongly. A protocol without lists is trusted, except
-/// for row tracking: other settings beyond its features have no effect.
+/// writing, as Delta Spark does. In such a table either the protocol or the metadata is wrong, and
+/// rows could be read incorrectly. A protocol without lists is trusted, except for row tracking:
+/// other settings beyond its features have no effect.
 pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TableProperties, table: &str) -> Result<()> {
     let listed: Vec<&str> = protocol.writer_features.iter().flatten().map(String::as_str).collect();
     let has = |name: &str| listed.contains(&name) || former_names(name).iter().any(|name| listed.contains(name));
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// `test_features.py` tries the properties among these cases with Delta Spark.
+    /// `test_features.py` runs these cases, as far as they are about properties, with Delta Spark.
     #[test]
     fn what_metadata_uses_must_be_listed() {
         let no = ("team", "blue");

@@ -1,4 +1,4 @@
-//! Arrow arrays and batches.
+//! Builds Arrow arrays and batches.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
 
-/// Returns an array behind a pointer.
+/// Returns an array as an [`ArrayRef`].
 pub fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
 }
@@ -18,25 +18,25 @@ pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
 }
 
-/// Returns a struct with these nullable fields. `valid` says which rows are not null; without it
-/// none is null.
+/// Returns a struct with these nullable fields. A row is null if `valid` is false for it. Without
+/// `valid`, no row is null.
 pub fn struct_array(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructArray {
     let (fields, arrays): (Vec<_>, Vec<_>) =
         fields.into_iter().map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array)).unzip();
     StructArray::new(fields.into(), arrays, valid.map(NullBuffer::from))
 }
 
-/// The same as an array behind a pointer.
+/// Returns the struct of [`struct_array`] as an [`ArrayRef`].
 pub fn struct_column(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> ArrayRef {
     array(struct_array(fields, valid))
 }
 
-/// Decimals, given as unscaled values.
+/// Returns decimals, given as unscaled values.
 pub fn decimals(values: impl Into<Decimal128Array>, precision: u8, scale: i8) -> Decimal128Array {
     values.into().with_precision_and_scale(precision, scale).unwrap()
 }
 
-/// Timestamps with the time zone UTC.
+/// Returns timestamps with the time zone UTC.
 pub fn timestamps(micros: impl Into<TimestampMicrosecondArray>) -> TimestampMicrosecondArray {
     micros.into().with_timezone("UTC")
 }
@@ -46,7 +46,7 @@ pub fn string_array(values: &[Option<&str>]) -> ArrayRef {
     array(StringArray::from(values.to_vec()))
 }
 
-/// 64-bit integers.
+/// Returns 64-bit integers.
 pub fn longs(values: &[Option<i64>]) -> ArrayRef {
     array(Int64Array::from(values.to_vec()))
 }

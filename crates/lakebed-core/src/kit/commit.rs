@@ -1,4 +1,4 @@
-//! Lines of commits, and the files that they add.
+//! Builds the lines of commits, and the files that they add.
 
 use crate::action::json::CommitLines;
 use crate::log::files::FileBatch;

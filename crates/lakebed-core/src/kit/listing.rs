@@ -1,4 +1,4 @@
-//! Files of a log as a store lists them.
+//! Builds files of a log as a store lists them.
 
 use crate::log::segment::ListedLogFile;
 use crate::path::{LogPath, checkpoint_name, commit_name};

@@ -1,6 +1,6 @@
 //! Fixtures that the unit tests of this crate share.
 //!
-//! A fixture that only one room needs stays with the tests of that room.
+//! A fixture for a single module is in the tests of that module.
 
 pub mod arrow;
 pub mod commit;
@@ -17,7 +17,7 @@ pub fn check_corrupt<T>(result: Result<T>, message: &str) {
     assert_eq!((error.is_corrupt(), error.message()), (true, message));
 }
 
-/// Owned strings.
+/// Returns owned strings.
 pub fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }

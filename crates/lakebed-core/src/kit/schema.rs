@@ -1,4 +1,4 @@
-//! Schemas as the JSON of the protocol.
+//! Builds schemas as the JSON of the protocol.
 
 use crate::schema::{StructType, parse};
 
@@ -8,7 +8,7 @@ pub fn field(name: &str, data_type: &str) -> String {
     field_with(name, data_type, "")
 }
 
-/// Returns a nullable column whose metadata has these JSON entries.
+/// Returns a nullable column with these JSON entries in its metadata.
 pub fn field_with(name: &str, data_type: &str, metadata: &str) -> String {
     format!(r#"{{"name":"{name}","type":{},"nullable":true,"metadata":{{{metadata}}}}}"#, type_json(data_type))
 }
@@ -23,12 +23,12 @@ pub fn struct_of(fields: &[String]) -> String {
     format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","))
 }
 
-/// Returns an array whose elements may be null.
+/// Returns an array with nullable elements.
 pub fn array_of(element: &str) -> String {
     format!(r#"{{"type":"array","elementType":{},"containsNull":true}}"#, type_json(element))
 }
 
-/// Returns a map whose values may be null.
+/// Returns a map with nullable values.
 pub fn map_of(key: &str, value: &str) -> String {
     format!(r#"{{"type":"map","keyType":{},"valueType":{},"valueContainsNull":true}}"#, type_json(key), type_json(value))
 }
@@ -38,7 +38,8 @@ pub fn schema(fields: &[String]) -> StructType {
     schema_of(&fields.join(","))
 }
 
-/// Returns the schema of a table whose columns are given as JSON objects with commas between them.
+/// Returns the schema of a table with these columns, given as JSON objects with commas between
+/// them.
 pub fn schema_of(fields: &str) -> StructType {
     parse(&format!(r#"{{"type":"struct","fields":[{fields}]}}"#)).unwrap()
 }

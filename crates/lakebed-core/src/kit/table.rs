@@ -1,4 +1,4 @@
-//! The protocol, the metadata and the properties of tables.
+//! Builds the protocol, the metadata and the properties of tables.
 
 use std::collections::HashMap;
 

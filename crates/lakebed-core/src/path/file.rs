@@ -25,7 +25,7 @@ pub enum FilePath {
 pub struct AbsolutePath {
     /// The scheme in lower case. If the path has none, it belongs to the table's own store.
     pub scheme: Option<String>,
-    /// The bucket, container or host as written. Mostly empty for local files.
+    /// The bucket, container or host as written. It is mostly empty for local files.
     pub authority: String,
     /// The decoded path, which begins with `/`.
     pub path: String,

@@ -1,6 +1,6 @@
 //! Hive-style partition directories: `day=2024-01-01/city=a%2Fb`.
 //!
-//! Readers never take values from directory names. The names serve other tools and people.
+//! Readers never take values from directory names. The names are for other tools and for people.
 //! [`partition_dir`] builds one.
 
 use std::borrow::Cow;

@@ -7,7 +7,7 @@ pub const SIDECAR_DIR: &str = "_delta_log/_sidecars";
 /// The name of the hint, relative to the log.
 pub const HINT_NAME: &str = "_last_checkpoint";
 
-/// All other implementations store versions as signed 64-bit integers.
+/// The greatest version. All other implementations store versions as signed 64-bit integers.
 const MAX_VERSION: u64 = i64::MAX as u64;
 
 /// A file of the log that belongs to a version.

@@ -1,4 +1,5 @@
-//! Names: of files in the log, of data files in actions, and of Hive-style partition directories.
+//! The names of files in the log, of data files in actions, and of Hive-style partition
+//! directories.
 //!
 //! This module does not access a store. [`LogPath::parse`] identifies a file of `_delta_log`, and
 //! [`FilePath::parse`] decodes the location that an action names.

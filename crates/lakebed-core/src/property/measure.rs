@@ -1,4 +1,4 @@
-//! Durations and sizes as strings in Spark's spellings. Errors say what a value must be.
+//! Parses durations and sizes in Spark's spellings. Errors describe the valid values.
 
 /// Returns the milliseconds of a duration: `interval 1 week`, `7 days`, `interval 1 day 12 hours`,
 /// in any case. Months and years are refused, because their length varies.
@@ -38,7 +38,8 @@ fn unit_micros(unit: &str) -> Option<i128> {
     })
 }
 
-/// The amount is an integer, or a number of seconds with a fraction.
+/// Returns an amount of a unit in microseconds. The amount is an integer, or a number of seconds
+/// with a fraction.
 fn amount_micros(amount: &str, size: i128) -> Option<i128> {
     let Some((whole, fraction)) = amount.split_once('.') else {
         return Some(i128::from(amount.parse::<i64>().ok()?) * size);

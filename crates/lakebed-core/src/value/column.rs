@@ -1,4 +1,4 @@
-//! Whole columns of partition values.
+//! Parses whole columns of partition values.
 
 use std::iter::repeat_n;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::schema::arrow::{UTC, primitive_to_arrow};
 use crate::schema::char_varchar::pad_column;
 use crate::{Error, Result};
 
-/// Parses a column of partition values, as [`Scalar::parse_partition`] does one of them, into the
-/// Arrow type of the column.
+/// Parses a column of partition values into the Arrow type of the column. Each value is parsed as
+/// by [`Scalar::parse_partition`].
 ///
-/// A text that repeats the one before it costs a comparison. A text that is not of the type is an
-/// error that names it.
+/// If a string equals the previous one, it is only compared and not parsed again. If a string is
+/// not of the type, the error names it.
 pub fn parse_partition_column(texts: &StringArray, primitive: PrimitiveType) -> Result<ArrayRef> {
     Ok(match primitive {
         PrimitiveType::String => {
@@ -106,7 +106,7 @@ fn repeat<T: ArrowPrimitiveType>(value: T::Native, len: usize) -> ArrayRef {
     Arc::new(PrimitiveArray::<T>::from_value(value, len))
 }
 
-/// Text and bytes of one array end within 2 GiB.
+/// Checks that the strings or bytes of one array fit into 2 GiB.
 fn check_size(width: usize, len: usize) -> Result<()> {
     match width.checked_mul(len).map(i32::try_from) {
         Some(Ok(_)) => Ok(()),
@@ -114,7 +114,7 @@ fn check_size(width: usize, len: usize) -> Result<()> {
     }
 }
 
-/// Returns which texts are null: those that are absent, and the empty ones.
+/// Returns the nulls of strings: those that are null already, and those that are empty.
 fn nulls_of(texts: &StringArray) -> Option<NullBuffer> {
     let is_filled = |pair: &[i32]| pair.first() < pair.last();
     if texts.offsets().windows(2).all(is_filled) {
@@ -142,7 +142,7 @@ fn parse_column<T: ArrowPrimitiveType>(
 ) -> Result<PrimitiveArray<T>> {
     let mut values = Vec::with_capacity(texts.len());
     let mut nulls = NullBufferBuilder::new(texts.len());
-    // The empty text never reaches the comparison.
+    // The initial empty string is never compared, because empty strings are null here.
     let mut last = ("", T::Native::default());
     for text in texts {
         match text.filter(|text| !text.is_empty()) {

@@ -1,14 +1,15 @@
-//! Intervals as text: `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '3 04:05:06.7' DAY TO SECOND`, as
-//! Spark prints them.
+//! Intervals as strings, as Spark prints them: `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '3
+//! 04:05:06.7' DAY TO SECOND`.
 
 use super::time::push_fraction;
 use super::trim::trim;
 
-/// From large to small, with their size in microseconds.
+/// The units from large to small, with their size in microseconds.
 const UNITS: [(&str, i128); 4] =
     [("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000)];
 
-/// Months of a text with years, months or both. The quoted part may stand alone.
+/// Returns the months of an interval with years, months or both. The quoted part may be given
+/// alone.
 pub(super) fn parse_months(text: &str) -> Option<i32> {
     let (negative, amounts, units) = split(text)?;
     let months = match (units.unwrap_or("YEAR TO MONTH").to_ascii_uppercase().as_str(), amounts.split_once('-')) {
@@ -20,8 +21,8 @@ pub(super) fn parse_months(text: &str) -> Option<i32> {
     i32::try_from(if negative { -months } else { months }).ok()
 }
 
-/// Microseconds of a text with any run of days, hours, minutes and seconds. The quoted part may
-/// stand alone if it has all.
+/// Returns the microseconds of an interval with any consecutive units of days, hours, minutes and
+/// seconds. The quoted part may be given alone if it has all units.
 pub(super) fn parse_micros(text: &str) -> Option<i64> {
     let (negative, amounts, units) = split(text)?;
     let units = units.unwrap_or("DAY TO SECOND").to_ascii_uppercase();
@@ -43,14 +44,14 @@ pub(super) fn parse_micros(text: &str) -> Option<i64> {
     amounts.next().is_none().then(|| i64::try_from(micros).ok())?
 }
 
-/// Years and months.
+/// Formats years and months.
 pub(super) fn format_months(months: i32) -> String {
     let sign = if months < 0 { "-" } else { "" };
     let months = months.unsigned_abs();
     format!("INTERVAL '{sign}{}-{}' YEAR TO MONTH", months / 12, months % 12)
 }
 
-/// Days, hours, minutes and seconds.
+/// Formats days, hours, minutes and seconds.
 pub(super) fn format_micros(micros: i64) -> String {
     let sign = if micros < 0 { "-" } else { "" };
     let (seconds, micros) = (micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
@@ -61,7 +62,8 @@ pub(super) fn format_micros(micros: i64) -> String {
     text
 }
 
-/// Sign, amounts and, unless the amounts stand alone, units.
+/// Splits an interval into its sign, its amounts and its units. There are no units if the amounts
+/// are given alone.
 fn split(text: &str) -> Option<(bool, &str, Option<&str>)> {
     let text = trim(text);
     let (outer_sign, amounts, units) = match text.split_once('\'') {
@@ -85,7 +87,8 @@ fn split(text: &str) -> Option<(bool, &str, Option<&str>)> {
     }
 }
 
-/// Returns a number of digits only, small enough that sums of them cannot overflow.
+/// Parses a number that consists of digits only. It must be so small that sums of such numbers
+/// cannot overflow.
 fn parse(digits: &str) -> Option<i128> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok().map(i128::from))?
 }

@@ -1,10 +1,10 @@
-//! Single values, and the text in which the log keeps partition values. PROTOCOL "Partition Value
-//! Serialization".
+//! Single values, and the strings by which the log stores partition values. PROTOCOL "Partition
+//! Value Serialization".
 //!
-//! [`Scalar::parse_partition`] and [`Scalar::to_partition`] are each other's inverse, and for whole
-//! columns [`parse_partition_column`] and [`print_partition_column`]. Reading takes what Spark's
-//! casts from text take, as long as nothing of the text is lost; writing spells values as Delta
-//! Spark does.
+//! [`Scalar::parse_partition`] and [`Scalar::to_partition`] are inverses of each other. For whole
+//! columns, [`parse_partition_column`] and [`print_partition_column`] are. Every string is accepted
+//! that Spark's casts from strings accept, as long as no part of it is lost. Values are written as
+//! Delta Spark writes them.
 
 mod column;
 mod interval;
@@ -23,13 +23,13 @@ use crate::schema::char_varchar::pad;
 use crate::{Error, Result};
 use trim::trim;
 
-/// One value of a primitive type. Its type stands beside it: a scalar does not tell a decimal's
-/// precision.
+/// One value of a primitive type. The type must be kept separately, because a scalar does not
+/// contain the precision of a decimal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
-    /// No value.
+    /// Null.
     Null,
-    /// Text.
+    /// A string.
     String(String),
     /// A 64-bit integer.
     Long(i64),
@@ -47,29 +47,28 @@ pub enum Scalar {
     Boolean(bool),
     /// Bytes.
     Binary(Vec<u8>),
-    /// Days since 1970.
+    /// Days since 1970-01-01.
     Date(i32),
-    /// Microseconds since 1970 in UTC.
+    /// Microseconds since 1970-01-01 in UTC.
     Timestamp(i64),
-    /// Microseconds since 1970 on the wall clock.
+    /// Microseconds since 1970-01-01 on the wall clock.
     TimestampNtz(i64),
-    /// A number of the smallest unit that `scale` digits behind the point give.
+    /// A decimal as a number of its smallest unit.
     Decimal {
         /// All digits.
         unscaled: i128,
-        /// How many of them stand behind the point.
+        /// The number of digits after the decimal point.
         scale: u8,
     },
-    /// Months.
+    /// A number of months.
     YearMonthInterval(i32),
-    /// Microseconds.
+    /// A number of microseconds.
     DayTimeInterval(i64),
 }
 
 impl Scalar {
-    /// Returns the value that a partition value's text means. No text and the empty text are null;
-    /// a timestamp without a zone is in UTC, and the zone of a timestamp for a type without one is
-    /// passed over.
+    /// Returns the value of a partition value's string. An absent or empty string is null. A
+    /// timestamp without a zone is in UTC, and for a type without a zone the zone is ignored.
     pub fn parse_partition(text: Option<&str>, primitive: PrimitiveType) -> Result<Self> {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Self::Null) };
         let scalar = match primitive {
@@ -96,10 +95,10 @@ impl Scalar {
         scalar.ok_or_else(|| not_of_type(text, primitive))
     }
 
-    /// Returns the text that a partition value is kept as; `None` for null, and for empty text and
-    /// bytes, which cannot be told from it.
+    /// Returns the string that stores a partition value. It returns `None` for null, and for an
+    /// empty string and empty bytes, which cannot be distinguished from null.
     ///
-    /// Bytes that are not UTF-8 have no text, and are an error.
+    /// Bytes that are not UTF-8 cannot be stored and are an error.
     pub fn to_partition(&self) -> Result<Option<String>> {
         let text = match self {
             Self::Null => return Ok(None),
@@ -129,7 +128,7 @@ impl Scalar {
     }
 }
 
-/// Returns the spellings of Spark's cast.
+/// Parses a boolean in the spellings of Spark's cast.
 fn parse_boolean(text: &str) -> Option<bool> {
     let text = trim(text);
     let is_any = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));

@@ -1,22 +1,22 @@
-//! Numbers as text.
+//! Parses and formats numbers.
 
 use std::fmt::{Debug, UpperExp};
 use std::str::FromStr;
 
 use super::trim::trim;
 
-/// Returns an integer: nothing may follow its digits.
+/// Parses an integer. Nothing may follow after the digits.
 pub(super) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
     trim(text).parse().ok()
 }
 
-/// Returns a float, also `NaN`, `Infinity` and `inf` with a sign, in any case.
+/// Parses a float. `NaN`, and `Infinity` and `inf` with an optional sign, are accepted in any case.
 pub(super) fn parse_float<T: FromStr>(text: &str) -> Option<T> {
     trim(text).parse().ok()
 }
 
-/// Returns a float as Java prints it: always with a point, with an exponent below a thousandth and
-/// from ten millions on.
+/// Formats a float as Java prints it. There is always a decimal point, and there is an exponent
+/// below 0.001 and from 10,000,000 on.
 pub(super) fn format_float<T: Debug + UpperExp>(size: f64, value: &T) -> String {
     if size == 0.0 || (1e-3..1e7).contains(&size) {
         return format!("{value:?}");
@@ -32,8 +32,8 @@ pub(super) fn format_float<T: Debug + UpperExp>(size: f64, value: &T) -> String 
     }
 }
 
-/// Returns the number of smallest units in a decimal, given in plain or scientific notation. What
-/// does not fit exactly is none.
+/// Parses a decimal in plain or scientific notation, and returns it as a number of smallest units.
+/// It returns `None` if the number does not fit exactly.
 pub(super) fn parse_decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let text = trim(text);
     let (digits, exponent) = match text.split_once(['e', 'E']) {
@@ -55,11 +55,11 @@ pub(super) fn parse_decimal(text: &str, precision: u8, scale: u8) -> Option<i128
     fits.then_some(if negative { -unscaled } else { unscaled })
 }
 
-/// The digits of a number, with the zeros at its end left out.
+/// The digits of a number, without zeros at the end.
 struct Mantissa {
     digits: i128,
     zeros: u32,
-    /// How many digits, zeros included, stand behind the point.
+    /// The number of digits after the decimal point, including zeros.
     decimals: u32,
 }
 
@@ -97,7 +97,7 @@ impl Mantissa {
     }
 }
 
-/// Returns a decimal in plain notation, with all digits behind the point.
+/// Formats a decimal in plain notation, with all digits after the decimal point.
 pub(super) fn format_decimal(unscaled: i128, scale: u8) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let scale = usize::from(scale);

@@ -1,4 +1,4 @@
-//! Whole columns of values as the text of partition values.
+//! Prints whole columns of values as partition values.
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
@@ -13,18 +13,18 @@ use super::{Scalar, parse_partition_column};
 use crate::schema::PrimitiveType;
 use crate::{Error, Result};
 
-/// Prints a column as partition values, as [`Scalar::to_partition`] does one of them: the inverse
-/// of [`parse_partition_column`]. Null and the empty text are null.
+/// Prints a column as partition values, each value as [`Scalar::to_partition`] does. This is the
+/// inverse of [`parse_partition_column`]. Null and the empty string become null.
 ///
-/// Equal values have equal texts and different ones different texts, so a text may stand for its
-/// value: every NaN is the same, −0.0 is not 0.0. A value that was printed not long ago costs a
-/// copy of its text.
+/// Equal values have equal strings and different values have different strings, so a string may be
+/// used in place of its value. All NaN values are equal, and −0.0 differs from 0.0. If a value was
+/// printed shortly before, its string is only copied.
 pub fn print_partition_column(array: &dyn Array, data_type: PrimitiveType) -> Result<StringArray> {
     use PrimitiveType as P;
     match data_type {
         P::String | P::Char { .. } => {
             let texts = array.as_string_opt::<i32>().ok_or_else(|| other_type(array, data_type))?;
-            // As a string, the text of a text is itself, and no text is null.
+            // Parsing as a string keeps each string, and makes empty strings null.
             Ok(parse_partition_column(texts, P::String)?.as_string().clone())
         }
         P::Binary => {
@@ -62,10 +62,10 @@ pub fn print_partition_column(array: &dyn Array, data_type: PrimitiveType) -> Re
     }
 }
 
-/// Texts are at most so long, but for those of strings and binaries.
+/// The greatest length of a printed value, except for strings and binaries.
 const LONGEST_TEXT: usize = 64;
 
-/// So many values at most are remembered with their texts; a power of two.
+/// The greatest number of values that are remembered with their strings. It is a power of two.
 const REMEMBERED: usize = 1 << 12;
 
 fn print<T: ArrowPrimitiveType>(
@@ -100,13 +100,14 @@ fn print<T: ArrowPrimitiveType>(
     Ok(texts.finish())
 }
 
-/// Scatters neighbours, and values that differ in their high bits only.
+/// Returns the position of a value among the remembered ones. Consecutive values, and values that
+/// differ only in their high bits, get different positions.
 fn place(bits: u128) -> usize {
     let folded = (bits ^ (bits >> 64)) as u64;
     (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize
 }
 
-/// The texts of one array end within 2 GiB.
+/// Checks that the strings of one array fit into 2 GiB.
 fn check_rows(array: &dyn Array) -> Result<()> {
     match array.len().checked_mul(LONGEST_TEXT).map(i32::try_from) {
         Some(Ok(_)) => Ok(()),

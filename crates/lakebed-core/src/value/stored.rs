@@ -1,4 +1,4 @@
-//! The form that new values take in a partition column.
+//! Converts new values to the form in which a partition column stores them.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::path::hive::NULL_NAME;
 use crate::schema::PrimitiveType;
 use crate::{Error, Result};
 
-/// New values of a partition column in the form in which the table keeps them. The empty text and
-/// the name of Hive's partition of nulls become null, as they do in Delta Spark, and so do the same
-/// values as bytes: PROTOCOL "Partition Value Serialization".
+/// Returns new values of a partition column in the form in which the table stores them. The empty
+/// string and Hive's name for the partition of nulls become null, as in Delta Spark. The same holds
+/// for these values as bytes. PROTOCOL "Partition Value Serialization".
 pub fn stored_partition_values(values: ArrayRef, data_type: PrimitiveType) -> Result<ArrayRef> {
     let other_type = || Error::internal(format!("values of {} are not those of {data_type}", values.data_type()));
     Ok(match data_type {
@@ -31,8 +31,8 @@ pub fn stored_partition_values(values: ArrayRef, data_type: PrimitiveType) -> Re
     })
 }
 
-/// The same values with null in place of those that have no form of their own; none if there are no
-/// such values.
+/// Returns the values with null in place of those that cannot be stored, or `None` if all can be
+/// stored.
 fn with_nulls<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> Result<Option<GenericByteArray<T>>> {
     let bytes = values.value_data();
     let is_kept = |ends: &[i32]| match ends {

@@ -30,14 +30,15 @@ fn parse(text: &str, primitive: PrimitiveType) -> Result<Scalar> {
     Scalar::parse_partition(Some(text), primitive)
 }
 
-/// The value is kept as the text, and the text is read as the value.
+/// Checks that the value is printed as the string, and that the string is parsed as the value.
 #[track_caller]
 fn check(scalar: Scalar, primitive: PrimitiveType, text: &str) {
     assert_eq!(scalar.to_partition().unwrap().as_deref(), Some(text));
     assert_eq!(format!("{:?}", parse(text, primitive).unwrap()), format!("{scalar:?}"));
 }
 
-/// The text is read as the value, though it would be written in another way.
+/// Checks that the string is parsed as the value, although the value would be printed in another
+/// way.
 #[track_caller]
 fn check_read(text: &str, primitive: PrimitiveType, scalar: Scalar) {
     assert_eq!(parse(text, primitive).unwrap(), scalar, "{text}");
@@ -319,7 +320,7 @@ fn variants_and_voids_have_no_text() {
     check_bad(PrimitiveType::Void, &["x"]);
 }
 
-/// Returns a column of these texts, parsed.
+/// Returns a column of these strings, parsed.
 fn column(texts: &[Option<&str>], primitive: PrimitiveType) -> Result<ArrayRef> {
     parse_partition_column(&StringArray::from(texts.to_vec()), primitive)
 }
@@ -411,7 +412,7 @@ fn any_scalar() -> impl Strategy<Value = (Scalar, PrimitiveType)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    // Debug tells -0.0 from 0.0 and finds NaN equal to itself.
+    // Debug output distinguishes -0.0 from 0.0, and NaN equals itself in it.
     #[test]
     fn print_then_parse_gives_same_scalar((scalar, primitive) in any_scalar()) {
         let text = scalar.to_partition().unwrap();

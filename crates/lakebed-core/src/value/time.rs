@@ -1,6 +1,6 @@
-//! Dates and times as text.
+//! Parses and formats dates and times.
 //!
-//! The calendar is the proleptic Gregorian one. Years have four digits; below 0 and beyond 9999
+//! The calendar is the proleptic Gregorian one. Years have four digits. Below 0 and beyond 9999
 //! they have a sign, as in Java.
 
 use std::fmt::Write;
@@ -10,40 +10,40 @@ use super::trim::trim;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
-/// What a text says about a time.
+/// The parsed parts of a date or time.
 struct Moment {
-    /// Since 1970.
+    /// Days since 1970-01-01.
     days: i64,
     micros_of_day: i64,
-    /// East of UTC.
+    /// The offset east of UTC.
     offset_seconds: Option<i64>,
 }
 
-/// Returns the day of a text: `yyyy[-m[m][-d[d][ time]]]`.
+/// Parses a day: `yyyy[-m[m][-d[d][ time]]]`.
 pub(super) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(parse_moment(text)?.days).ok()
 }
 
-/// Returns the instant of a text, in microseconds; UTC unless it names a zone. Digits beyond the
-/// microsecond are dropped.
+/// Parses an instant, and returns microseconds. It is in UTC unless the string names a zone. Digits
+/// beyond the microsecond are dropped.
 pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
     let moment = parse_moment(text)?;
     wall_clock(&moment)?.checked_sub(moment.offset_seconds.unwrap_or(0) * MICROS_PER_SECOND)
 }
 
-/// Returns the wall-clock time of a text, in microseconds; a zone is passed over.
+/// Parses a wall-clock time, and returns microseconds. A zone is ignored.
 pub(super) fn parse_timestamp_ntz(text: &str) -> Option<i64> {
     wall_clock(&parse_moment(text)?)
 }
 
-/// `yyyy-MM-dd`.
+/// Formats a day as `yyyy-MM-dd`.
 pub(super) fn format_date(days: i32) -> String {
     let mut text = String::with_capacity(10);
     push_date(&mut text, i64::from(days));
     text
 }
 
-/// `yyyy-MM-ddTHH:mm:ss.SSSSSSZ`.
+/// Formats an instant as `yyyy-MM-ddTHH:mm:ss.SSSSSSZ`.
 pub(super) fn format_timestamp(micros: i64) -> String {
     let mut text = String::with_capacity(27);
     push_date(&mut text, micros.div_euclid(MICROS_PER_DAY));
@@ -54,7 +54,7 @@ pub(super) fn format_timestamp(micros: i64) -> String {
     text
 }
 
-/// `yyyy-MM-dd HH:mm:ss[.S…]` without zeros at the end.
+/// Formats a wall-clock time as `yyyy-MM-dd HH:mm:ss[.S…]` without zeros at the end.
 pub(super) fn format_timestamp_ntz(micros: i64) -> String {
     let mut text = String::with_capacity(26);
     push_date(&mut text, micros.div_euclid(MICROS_PER_DAY));
@@ -64,7 +64,7 @@ pub(super) fn format_timestamp_ntz(micros: i64) -> String {
     text
 }
 
-/// `.S…` without zeros at the end, if there is a fraction at all.
+/// Appends `.S…` without zeros at the end, unless the fraction is zero.
 pub(super) fn push_fraction(text: &mut String, micros: i64) {
     if micros != 0 {
         let _ = write!(text, ".{micros:06}");
@@ -73,7 +73,8 @@ pub(super) fn push_fraction(text: &mut String, micros: i64) {
 }
 
 fn wall_clock(moment: &Moment) -> Option<i64> {
-    // In 128 bits, because the very first microseconds lie in a day that began too early for 64.
+    // The product has 128 bits, because the day of the earliest microseconds begins before the
+    // range of 64 bits.
     i64::try_from(i128::from(moment.days) * i128::from(MICROS_PER_DAY) + i128::from(moment.micros_of_day)).ok()
 }
 
@@ -105,7 +106,7 @@ fn parse_moment(text: &str) -> Option<Moment> {
     cursor.is_empty().then_some(moment)
 }
 
-/// `[±]yyyy[…][-m[m][-d[d]]]`.
+/// Parses `[±]yyyy[…][-m[m][-d[d]]]`.
 fn parse_days(cursor: &mut Cursor) -> Option<i64> {
     let negative = cursor.eat(b'-');
     if !negative {
@@ -117,7 +118,7 @@ fn parse_days(cursor: &mut Cursor) -> Option<i64> {
     days_of_civil(if negative { -year } else { year }, month, day)
 }
 
-/// `h[h][:m[m][:s[s]]]`.
+/// Parses `h[h][:m[m][:s[s]]]`.
 fn parse_seconds(cursor: &mut Cursor) -> Option<i64> {
     let hour = cursor.digits(1, 2)?;
     let mut parts = [0, 0];
@@ -135,8 +136,8 @@ fn seconds_of_day(hour: i64, minute: i64, second: i64) -> Option<i64> {
     (hour < 24 && minute < 60 && second < 60).then_some((hour * 60 + minute) * 60 + second)
 }
 
-/// `Z`, `UTC`, `GMT`, or these or nothing with `±h[h][:mm[:ss]]` or `±hhmm`. Zones by name are not
-/// known.
+/// Parses an offset: `Z`, or `UTC` or `GMT`, or `±h[h][:mm[:ss]]` or `±hhmm` with or without `UTC`
+/// or `GMT` before it. Other names of zones are not accepted.
 fn parse_offset(cursor: &mut Cursor) -> Option<Option<i64>> {
     if cursor.is_empty() {
         return Some(None);
@@ -163,7 +164,7 @@ fn parse_offset(cursor: &mut Cursor) -> Option<Option<i64>> {
     (minute < 60 && second < 60 && seconds <= 18 * 3600).then_some(Some(sign * seconds))
 }
 
-/// What is left of a text.
+/// The rest of a string that is parsed.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -171,7 +172,7 @@ impl<'a> Cursor<'a> {
         self.0.is_empty()
     }
 
-    /// Returns the day of `yyyy-MM-dd`, as nearly all texts have it.
+    /// Parses `yyyy-MM-dd`, the most frequent form, and returns the day.
     fn plain_date(&mut self) -> Option<i64> {
         let (date, rest) = self.0.split_first_chunk()?;
         let [c1, c0, y1, y0, b'-', m1, m0, b'-', d1, d0] = *date else { return None };
@@ -180,7 +181,7 @@ impl<'a> Cursor<'a> {
         Some(days)
     }
 
-    /// Returns the second of `HH:mm:ss`, as nearly all texts have it.
+    /// Parses `HH:mm:ss`, the most frequent form, and returns the second of the day.
     fn plain_time(&mut self) -> Option<i64> {
         let (time, rest) = self.0.split_first_chunk()?;
         let [h1, h0, b':', m1, m0, b':', s1, s0] = *time else { return None };
@@ -199,7 +200,8 @@ impl<'a> Cursor<'a> {
         rest.is_some()
     }
 
-    /// Returns a number of at least and at most so many digits; more are left for what follows.
+    /// Parses a number with at least `least` and at most `most` digits. Further digits are not
+    /// consumed.
     fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
         let mut number = 0;
         for count in 0..most {
@@ -215,7 +217,7 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
-    /// Microseconds of the digits behind a point.
+    /// Parses the digits after a decimal point, and returns microseconds.
     fn fraction(&mut self) -> i64 {
         let mut micros = 0;
         let mut unit = MICROS_PER_SECOND / 10;
@@ -240,7 +242,8 @@ fn two_digits(tens: u8, ones: u8) -> Option<i64> {
     (tens < 10 && ones < 10).then(|| i64::from(tens * 10 + ones))
 }
 
-/// Days since 1970-01-01. Years begin in March here, so that the leap day is the last one.
+/// Returns the days since 1970-01-01. Years begin in March here, so that the leap day is the last
+/// day of the year.
 fn days_of_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_leap = year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0);
     let length = match month {
@@ -260,7 +263,7 @@ fn days_of_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(cycle * DAYS_PER_CYCLE + day_of_cycle - EPOCH_DAY)
 }
 
-/// Year, month and day of a day since 1970-01-01.
+/// Returns the year, month and day for a number of days since 1970-01-01.
 fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let (cycle, day_of_cycle) = ((days + EPOCH_DAY).div_euclid(DAYS_PER_CYCLE), (days + EPOCH_DAY).rem_euclid(DAYS_PER_CYCLE));
     let year_of_cycle = (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
@@ -272,7 +275,7 @@ fn civil_of_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Of 400 years.
+/// The number of days in 400 years.
 const DAYS_PER_CYCLE: i64 = 146_097;
-/// From 0000-03-01 to 1970-01-01.
+/// The number of days from 0000-03-01 to 1970-01-01.
 const EPOCH_DAY: i64 = 719_468;

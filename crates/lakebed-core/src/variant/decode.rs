@@ -1,16 +1,16 @@
-//! Values in the encoding, taken apart as far as that is needed: the fields of an object, and where
-//! a value ends.
+//! Decodes the parts of a variant's binary encoding that are needed: the fields of an object, and
+//! the size of a value.
 
 use crate::{Error, Result};
 
 use super::error::broken;
 
-/// How many bytes the primitives take, their first byte included; of binary (15) and string (16)
-/// what stands before the content.
+/// The number of bytes of each primitive, including its first byte. For binary (15) and string (16)
+/// it is the number of bytes before the content.
 const SIZES: [usize; 21] = [1, 1, 1, 2, 3, 5, 9, 9, 6, 10, 18, 5, 9, 9, 5, 5, 5, 9, 9, 9, 17];
 const COUNTED: std::ops::RangeInclusive<usize> = 15..=16;
 
-/// Returns the fields of an object: the id of the name, the value.
+/// Returns the fields of an object, each as the id of its name and its value.
 pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
     let layout = Layout::of(value)?.filter(|layout| layout.id_width > 0);
     let layout = layout.ok_or_else(|| broken("an object with typed fields keeps the others in a value that is no object"))?;
@@ -21,8 +21,8 @@ pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
         let id = u32::try_from(id).map_err(|_| short())?;
         Ok((id, rest.get(..size(rest)?).ok_or_else(short)?))
     };
-    // Fields do not share bytes: else a small object could be taken apart into as many bytes as one
-    // likes.
+    // Fields must not share bytes. Otherwise a small object could be decoded into an unlimited
+    // number of bytes.
     let (mut fields, mut bytes) = (Vec::new(), 0);
     for index in 0..layout.count {
         let (id, value_of_field) = field(index)?;
@@ -35,7 +35,7 @@ pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
     Ok(fields)
 }
 
-/// Returns how many bytes the value at the start of these takes.
+/// Returns the number of bytes of the value at the start of these bytes.
 fn size(value: &[u8]) -> Result<usize> {
     if let Some(layout) = Layout::of(value)? {
         return Ok(layout.values + number(value, layout.offsets + layout.count * layout.offset_width, layout.offset_width)?);
@@ -49,11 +49,11 @@ fn size(value: &[u8]) -> Result<usize> {
     if COUNTED.contains(&kind) { Ok(fixed + number(value, 1, 4)?) } else { Ok(*fixed) }
 }
 
-/// Where the parts of an object or an array are.
+/// The positions of the parts of an object or an array.
 struct Layout {
     count: usize,
     ids: usize,
-    /// 0 for an array.
+    /// The number of bytes of an id. It is 0 for an array.
     id_width: usize,
     offsets: usize,
     offset_width: usize,
@@ -61,7 +61,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// None if the value is neither object nor array.
+    /// Returns `None` if the value is neither an object nor an array.
     fn of(value: &[u8]) -> Result<Option<Self>> {
         let first = *value.first().ok_or_else(short)?;
         let header = usize::from(first >> 2);

@@ -1,4 +1,4 @@
-//! The names of one row's objects: the dictionary in the metadata.
+//! The names in the objects of one row. The variant's metadata has them as a dictionary.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,12 +16,13 @@ pub(super) struct Dictionary {
     metadata: Vec<u8>,
     names: Vec<Vec<u8>>,
     ids: HashMap<Vec<u8>, u32>,
-    /// How many of the names stand in the metadata.
+    /// The number of names that were in the metadata.
     read: usize,
 }
 
 impl Dictionary {
-    /// Rows mostly have the names of the row before.
+    /// Reads the dictionary of a row. Nothing is parsed if the metadata is the same as in the
+    /// previous row, which is usual.
     pub(super) fn read(&mut self, metadata: &[u8]) -> Result<()> {
         if self.metadata == metadata && self.names.len() == self.read && !metadata.is_empty() {
             return Ok(());
@@ -48,8 +49,8 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Returns the id of a name, which is new to the dictionary if a writer left it out since it is
-    /// the name of a column.
+    /// Returns the id of a name. The name is added to the dictionary if it is missing. Some writers
+    /// leave out names of columns.
     pub(super) fn id(&mut self, name: &[u8]) -> Result<u32> {
         match self.ids.get(name) {
             Some(id) => Ok(*id),
@@ -63,7 +64,7 @@ impl Dictionary {
         Ok(name)
     }
 
-    /// Returns the metadata, as it was read if no name was added.
+    /// Returns the metadata. If no name was added, it is the metadata that was read.
     pub(super) fn encoded(&self) -> Result<Cow<'_, [u8]>> {
         if self.names.len() == self.read {
             return Ok(Cow::Borrowed(&self.metadata));

@@ -7,9 +7,9 @@ use super::error::broken;
 const SHORT_STRING: u8 = 1;
 const OBJECT: u8 = 2;
 const ARRAY: u8 = 3;
-/// The length of the longest string whose length is in its first byte.
+/// The greatest length of a string that has its length in its first byte.
 const SHORT: usize = 63;
-/// From this number of members on, their count takes four bytes.
+/// The number of members from which on their count takes four bytes.
 const LARGE: usize = 256;
 
 /// Encodes an object with these fields, in the order of their names. Each field has an id and the
@@ -71,7 +71,7 @@ pub(super) fn string(kind: u8, text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     }
 }
 
-/// Returns how many bytes a number takes, at most four.
+/// Returns the number of bytes of a number, at most four.
 pub(super) fn width(number: usize) -> Result<u8> {
     match number {
         0..=0xFF => Ok(1),
@@ -82,7 +82,7 @@ pub(super) fn width(number: usize) -> Result<u8> {
     }
 }
 
-/// Appends a number, little-endian.
+/// Appends a little-endian number.
 pub(super) fn push_number(number: usize, width: u8, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes().into_iter().take(usize::from(width)));
 }

@@ -1,4 +1,4 @@
-//! The error for bytes that are no variant.
+//! The error for bytes that are not a valid variant.
 
 use crate::Error;
 

@@ -1,8 +1,8 @@
-//! Variants of which a file stores parts in columns of their own ("shredded"), put together again.
+//! Reassembles "shredded" variants. A file stores parts of such a variant in separate columns.
 //!
-//! Everything stays in the binary encoding. Values that a file has in this encoding are copied, and
-//! only typed values are encoded. The rules are those of Parquet's "Variant Binary Encoding" and "Variant Shredding".
-//! Start with [`unshred`].
+//! The result is in the binary encoding. Values that a file has in this encoding are copied, and
+//! only typed values are encoded. The rules are those of Parquet's "Variant Binary Encoding" and
+//! "Variant Shredding". Start with [`unshred`].
 
 mod error;
 mod encode;
@@ -21,14 +21,14 @@ use crate::{Error, Result};
 use dictionary::Dictionary;
 use scalar::Scalar;
 
-/// Version 1, no names.
+/// The metadata of a variant without names, in version 1.
 pub const NO_NAMES: &[u8] = &[1, 0, 0];
-/// The variant that is null, as in JSON.
+/// The variant that is null as in JSON.
 pub const NULL_VALUE: &[u8] = &[0];
 
 /// Returns the metadata and the value of each row of a variant column that has a `typed_value`.
 ///
-/// A row that has neither value is null as in JSON, as the specification asks.
+/// A row that has neither value is null as in JSON. The specification requires this.
 pub fn unshred(stored: &StructArray) -> Result<(BinaryArray, BinaryArray)> {
     let metadata = stored.column_by_name("metadata").ok_or_else(|| Error::schema_mismatch("a variant without its metadata"))?;
     let metadata = bytes(metadata)?;
@@ -52,7 +52,7 @@ pub fn unshred(stored: &StructArray) -> Result<(BinaryArray, BinaryArray)> {
     Ok((all_metadata.finish()?, values.finish()?))
 }
 
-/// A column in the making.
+/// A column that is being built.
 struct Column {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
@@ -77,8 +77,8 @@ impl Column {
     }
 }
 
-/// A value as a file stores it: in the encoding, typed, or in both when it is an object of which
-/// some fields are typed.
+/// A value as a file stores it: in the encoding, typed, or in both forms. Both occur for an object
+/// with some typed fields.
 struct Group<'a> {
     value: Option<&'a BinaryArray>,
     typed: Option<Typed<'a>>,
@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
         self.value.filter(|value| value.is_valid(row)).map(|value| value.value(row))
     }
 
-    /// Appends the value of a row; false if there is none.
+    /// Appends the value of a row. Returns false if there is none.
     fn write(&self, row: usize, names: &mut Dictionary, out: &mut Vec<u8>) -> Result<bool> {
         match &self.typed {
             Some(Typed::Object(stored, members)) if stored.is_valid(row) => {
@@ -150,14 +150,14 @@ fn write_object(
     let mut fields = Vec::with_capacity(members.len());
     for member in members {
         let start = values.len();
-        // A field that the object does not have is null in every way.
+        // If the object lacks a field, all columns of the field are null.
         if member.stored.is_valid(row) && member.group.write(row, names, &mut values)? {
             fields.push((names.id(member.name.as_bytes())?, start));
         }
     }
     if let Some(rest) = rest {
         for (id, value) in decode::object_fields(rest)? {
-            // What has columns of its own counts, should a writer have left it here, too.
+            // The typed column of a field wins if a writer stored the field here too.
             let name = names.name(id)?;
             if members.iter().all(|member| member.name.as_bytes() != name) {
                 fields.push((id, values.len()));
@@ -165,7 +165,7 @@ fn write_object(
             }
         }
     }
-    // Fields stand in the order of their names, their values in any.
+    // Fields are sorted by their names. Their values may be in any order.
     let mut named = fields.into_iter().map(|(id, start)| Ok((names.name(id)?, id, start))).collect::<Result<Vec<_>>>()?;
     named.sort_unstable();
     let fields: Vec<(u32, usize)> = named.into_iter().map(|(_, id, start)| (id, start)).collect();

@@ -1,4 +1,4 @@
-//! Typed primitives, and the kinds that they are in the encoding.
+//! Typed primitives, and the kinds by which the encoding represents them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -17,7 +17,7 @@ const STRING: u8 = 16;
 const UUID: u8 = 20;
 const UUID_BYTES: i32 = 16;
 
-/// A column of primitives of a kind that variants have.
+/// A column of primitives with a kind that variants have.
 pub(super) struct Scalar<'a> {
     column: &'a ArrayRef,
     write: fn(&ArrayRef, usize, &mut Vec<u8>) -> Result<()>,

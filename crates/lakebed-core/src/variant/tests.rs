@@ -27,7 +27,7 @@ fn check_error(stored: &StructArray, expected: &str) {
     assert_eq!(unshred(stored).unwrap_err().to_string(), expected);
 }
 
-/// The names `b`, the empty one, `a`; not sorted.
+/// The names `b`, the empty name, and `a`. They are not sorted.
 const NAMES: &[u8] = &[1, 3, 0, 1, 1, 2, b'b', b'a'];
 
 #[test]
@@ -38,7 +38,7 @@ fn primitives_are_encoded_by_their_type() {
         &[24, 254, 255, 255, 255, 255, 255, 255, 255],
     );
     check(&variant(NO_NAMES, None, Arc::new(StringArray::from(vec!["é"]))), NO_NAMES, &[9, 0xC3, 0xA9]);
-    // The first day that Arrow's calendar has no name for.
+    // The date is outside the range of Arrow's calendar.
     check(&variant(NO_NAMES, None, Arc::new(Date32Array::from(vec![i32::MAX]))), NO_NAMES, &[44, 255, 255, 255, 127]);
     let decimal = Decimal128Array::from(vec![-1]).with_precision_and_scale(9, 2).unwrap();
     check(&variant(NO_NAMES, None, Arc::new(decimal)), NO_NAMES, &[32, 2, 255, 255, 255, 255]);
@@ -54,7 +54,7 @@ fn unshred_copies_untyped_values() {
     check(&variant(NAMES, None, Arc::new(Int64Array::from(vec![None]))), NAMES, NULL_VALUE);
 }
 
-/// Returns an object with typed `a` and `z`, of which `z` is not there.
+/// Returns an object with typed fields `a` and `z`, in which `z` is missing.
 fn object(a: i64) -> ArrayRef {
     let a = struct_array(vec![("value", binary(&[None])), ("typed_value", Arc::new(Int64Array::from(vec![a])))], None);
     let z = struct_array(vec![("typed_value", Arc::new(Int64Array::from(vec![None])))], None);
@@ -63,12 +63,12 @@ fn object(a: i64) -> ArrayRef {
 
 #[test]
 fn unshred_sorts_fields_by_name() {
-    // The rest is {"": true, "b": null}.
+    // The other fields are {"": true, "b": null}.
     let rest = [2, 2, 1, 0, 1, 0, 2, 0, 4];
     check(&variant(NAMES, Some(&rest), object(1)), NAMES, &[2, 3, 1, 2, 0, 9, 0, 10, 11, 24, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
     // A name that the dictionary lacks is added.
     check(&variant(NO_NAMES, None, object(1)), &[1, 1, 0, 1, b'a'], &[2, 1, 0, 0, 9, 24, 1, 0, 0, 0, 0, 0, 0, 0]);
-    // A field that stands in both places counts once: as it is typed.
+    // A field that is stored in both places counts once, with its typed value.
     check(&variant(NAMES, Some(&[2, 1, 2, 0, 1, 4]), object(1)), NAMES, &[2, 1, 2, 0, 9, 24, 1, 0, 0, 0, 0, 0, 0, 0]);
 }
 
@@ -104,7 +104,8 @@ fn broken_bytes_are_refused() {
 
 #[test]
 fn unshred_refuses_fields_that_share_bytes() {
-    // Two fields, both at offset 0: a short string of ten bytes, of which the object has only one.
+    // Two fields are both at offset 0, with a short string of ten bytes. The object has space for
+    // only one of them.
     let shared = [&[2, 2, 0, 1, 0, 0, 11, 10 << 2 | 1][..], b"aaaaaaaaaa"].concat();
     let fields = struct_array(vec![("c", Arc::new(struct_array(vec![("value", binary(&[None]))], None)) as ArrayRef)], None);
     check_error(&variant(NAMES, Some(&shared), Arc::new(fields)), "variant: the fields of an object are larger than the object");

@@ -229,7 +229,7 @@ fn cow_texts<'a>(texts: HashMap<String, Option<String>>) -> StringEntries<'a> {
     texts.into_iter().map(|(key, value)| (Cow::Owned(key), value.map(Cow::Owned))).collect()
 }
 
-/// A string inside an `Option`, because serde's derive would not borrow it.
+/// A string inside an `Option`. Serde's derive would not borrow the string without this type.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -24,7 +24,7 @@ const LONGS: [&str; 13] = [
 /// Fields that are booleans wherever they occur.
 const FLAGS: [&str; 3] = ["dataChange", "extendedFileMetadata", "removed"];
 
-/// Fields whose objects map keys to strings.
+/// Fields that are objects with keys and strings.
 const TEXT_MAPS: [&str; 4] = ["partitionValues", "tags", "configuration", "options"];
 
 /// Fields that are structs.
@@ -55,8 +55,8 @@ fn repair_field(key: String, value: Value) -> (String, Value) {
     (key, value)
 }
 
-/// Returns the integer of a value: an integer, a string of one, or a number whose fraction is zero
-/// (`1.0`, `1e3`).
+/// Returns the integer of a value. The value may be an integer, a string with an integer, or a
+/// number with the fraction zero (`1.0`, `1e3`).
 pub(crate) fn long(value: &Value) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
@@ -76,7 +76,7 @@ fn text(value: Value) -> Value {
     }
 }
 
-/// Sorts the string maps of an action by key, because they come from hash maps.
+/// Sorts the string maps of an action by key. They come from hash maps, which have no order.
 pub(super) fn sort_text_maps(action: &mut Value) {
     let Value::Object(fields) = action else { return };
     for (key, value) in fields {

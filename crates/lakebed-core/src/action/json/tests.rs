@@ -417,7 +417,7 @@ fn any_action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What may stand in the place of a byte, so that a line stays nearly JSON.
+/// Returns replacements for a byte that leave a line nearly valid JSON.
 fn damage() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),

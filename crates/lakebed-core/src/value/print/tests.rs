@@ -18,7 +18,7 @@ fn check(array: impl Array, data_type: PrimitiveType, expected: &[Option<&str>])
     assert_eq!(printed.iter().collect::<Vec<_>>(), expected);
 }
 
-// What Delta Spark 4.4.0 wrote for these values.
+// The expected strings are those that Delta Spark 4.4.0 wrote for these values.
 #[test]
 fn values_are_spelled_as_spark_spells_them() {
     use PrimitiveType as P;
@@ -113,7 +113,7 @@ fn print_many_values_beyond_cache_is_exact() {
     assert_eq!(parsed.as_primitive::<Int32Type>().values(), &apart[..]);
 }
 
-/// Returns a column with repetitions, of a type that has text.
+/// Returns a column with repeated values, of a type that can be printed.
 fn any_column() -> impl Strategy<Value = (ArrayRef, PrimitiveType)> {
     use PrimitiveType as P;
     let decimal = (1..=38_u8).prop_flat_map(|precision| {
@@ -151,14 +151,14 @@ fn any_column() -> impl Strategy<Value = (ArrayRef, PrimitiveType)> {
     ]
 }
 
-/// Rows of few values, some of them null.
+/// Returns rows with few distinct values and some nulls.
 fn any_rows<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<Option<T>>> {
     let values = prop::collection::vec(prop::option::weighted(0.9, value), 1..8);
     (values, prop::collection::vec(any::<prop::sample::Index>(), 0..40))
         .prop_map(|(values, rows)| rows.iter().map(|row| row.get(&values).clone()).collect())
 }
 
-/// Returns the value of a row as it is, but for null and the empty text, which are one.
+/// Returns the value of a row unchanged, except that null and the empty string count as equal.
 fn value(array: &ArrayRef, row: usize) -> Option<String> {
     let text = |array: &ArrayRef| arrow_cast::display::array_value_to_string(array, row).unwrap();
     let bits = match array.data_type() {
