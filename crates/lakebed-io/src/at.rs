@@ -1,5 +1,5 @@
 //! Turns errors of stores, files and Parquet into errors of lakebed. Such an error names its
-//! object, says whether a retry may help, and contains no secret.
+//! object, records whether a retry may help, and contains no secret.
 //!
 //! Read [`At`] first. The cause is kept as text that went through [`redact`], because the clients
 //! of stores print URLs and replies of servers.
@@ -15,7 +15,7 @@ use parquet::errors::ParquetError;
 
 /// Adds the object of a failed call to its error.
 pub trait At<T> {
-    /// The same result. The error names `object`, and its kind follows from its cause.
+    /// Adds the name `object` to an error. The kind of the error follows from its cause.
     fn at(self, object: impl Display) -> Result<T>;
 }
 
@@ -43,8 +43,8 @@ impl<T> At<T> for Result<T, tokio::task::JoinError> {
     }
 }
 
-/// Returns the error of a store whose options contain `secrets`. They are removed from the text of
-/// the cause.
+/// Returns the error of a store with options that contain `secrets`. They are removed from the text
+/// of the cause.
 pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[String]) -> Error {
     use object_store::Error as E;
     let (said, retryable, not_found) = match error {
@@ -68,7 +68,7 @@ pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[
     if not_found { result } else { result.with_source(without(&redact(&error.to_string()), secrets)) }
 }
 
-/// Returns the error of a file that could not be written.
+/// Returns the error for a file that could not be written.
 pub(crate) fn written(error: io::Error, object: &str) -> Error {
     file_error(error, object, "could not be written")
 }
@@ -172,8 +172,8 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// The names of parameters, in queries and in replies of servers, whose values are secrets. They
-/// are compared in lower case.
+/// The names of parameters with secret values, in queries and in replies of servers. They are
+/// compared in lower case.
 const SECRET_NAMES: [&str; 18] = [
     "sig",
     "x-amz-signature",
@@ -195,14 +195,14 @@ const SECRET_NAMES: [&str; 18] = [
     "code",
 ];
 
-/// `text` without anything that could open a store: values of secret query parameters, passwords in
-/// URLs, and tokens that S3 repeats.
+/// Returns `text` without anything that could open a store: values of secret query parameters,
+/// passwords in URLs, and tokens that S3 repeats.
 pub(crate) fn redact(text: &str) -> String {
     redact_parameters(&redact_passwords(&shorten(text)))
 }
 
-/// Reduces a reply in XML, as S3, Azure and GCS send it, to its code and its message. The rest does
-/// not help the reader, and it may contain the session token that S3 found expired.
+/// Reduces a reply in XML, as S3, Azure and GCS send it, to its code and its message. The other
+/// parts do not help the reader, and may contain the expired session token of S3.
 fn shorten(text: &str) -> String {
     let element = |name: &str| {
         let (_, rest) = text.split_once(&format!("<{name}>"))?;
@@ -215,7 +215,7 @@ fn shorten(text: &str) -> String {
     format!("{before}{code}: {}", element("Message").unwrap_or_default())
 }
 
-/// `text` without these values, wherever they occur.
+/// Returns `text` without these values, wherever they occur.
 pub(crate) fn without(text: &str, secrets: &[String]) -> String {
     secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
 }
@@ -266,8 +266,8 @@ fn redact_parameters(text: &str) -> String {
     out
 }
 
-/// S3 answers an expired session with the session token itself, in elements named `Token` and
-/// `Token-0`.
+/// Removes session tokens. When a session has expired, S3 sends the session token itself in
+/// elements named `Token` and `Token-0`.
 fn redact_tokens(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,8 @@
-//! Checkpoints on a store: reads their actions other than those of files, and opens the Parquet
-//! files that hold the file actions.
+//! Checkpoints on a store: reads their actions except file actions, and opens the Parquet files
+//! that hold the file actions.
 //!
-//! [`open`] opens the Parquet files, sidecars included. [`read_head_actions`] and
-//! [`read_other_actions`] decode only the columns and row groups that can have the answer.
+//! [`open`] opens the Parquet files, including sidecars. [`read_head_actions`] and
+//! [`read_other_actions`] decode only the columns and row groups that may contain the result.
 //! Checkpoints are disposable, so every error names the missing or torn file, and the caller uses
 //! another source. `write` writes checkpoints, and `count` checks one that was written.
 
@@ -38,7 +38,8 @@ const CONCURRENCY: usize = 16;
 /// The number of attempts to read a checkpoint that others replace at the same time.
 const MOST_TRIES: usize = 8;
 
-/// Nearly all rows of a column are null, and nulls take almost no memory, so batches are large.
+/// The number of rows of a batch. Batches are large because nearly all rows of a column are null,
+/// and nulls take almost no memory.
 const BATCH_ROWS: usize = 64 * 1024;
 
 /// The columns of the top file of a V2 checkpoint that are needed to open a table.
@@ -58,7 +59,8 @@ pub struct Content {
 
 /// Opens all files that may hold `add` or `remove`: the checkpoint's own files and, for a V2
 /// checkpoint, its sidecars. If others replace one of them later, reading it fails with an error
-/// that [says so](Error::is_replaced), and the caller may open the checkpoint again.
+/// for which [`is_replaced`](Error::is_replaced) is true. The caller may then open the checkpoint
+/// again.
 pub async fn open(store: &Store, files: &CheckpointFiles) -> Result<Content> {
     unless_replaced(|| open_now(store, files)).await
 }
@@ -151,7 +153,7 @@ pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: 
     }
 }
 
-/// Returns the top file of a V2 checkpoint as lines, and its actions other than those of files.
+/// Returns the top file of a V2 checkpoint as lines, and its actions except file actions.
 async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String, Bytes, Vec<Action>)> {
     let name = files.name();
     let bytes = store.get(&store.log_path(&name)?).await?;
@@ -167,10 +169,10 @@ async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String
     Ok((name, bytes, actions))
 }
 
-/// Files from this size on are read in slices, for which their page index is needed.
+/// The size from which on files are read in slices. Slices need the page index.
 const SLICED_BYTES: u64 = 8 << 20;
 
-/// The page index is read only for a file that is large enough to be read in slices.
+/// Requests the page index only for a file that is large enough to be read in slices.
 fn if_sliced(page_index: PageIndex, size: u64) -> PageIndex {
     if size < SLICED_BYTES { PageIndex::Skip } else { page_index }
 }
@@ -186,8 +188,8 @@ async fn open_file(store: &Store, files: &CheckpointFiles, index: usize, page_in
     checked(ParquetFile::open_replaceable(store, &path, Some(file.size), if_sliced(page_index, file.size)).await?)
 }
 
-/// A Parquet file without columns of actions is refused. If it were taken for a checkpoint, the
-/// table would seem empty.
+/// Refuses a Parquet file without columns of actions. If it were taken for a checkpoint, the table
+/// would seem empty.
 fn checked(file: ParquetFile) -> Result<ParquetFile> {
     let schema = file.metadata().file_metadata().schema_descr();
     let has =
@@ -210,7 +212,7 @@ async fn open_sidecar(store: &Store, sidecar: Sidecar) -> Result<ParquetFile> {
 
 /// Decodes these columns of all files, until the actions are `enough` or the files end.
 ///
-/// Row groups whose statistics prove that all these columns are null are not read.
+/// Row groups are skipped if their statistics prove that all these columns are null.
 async fn read_columns(
     files: &[ParquetFile],
     wanted: columns::Columns,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rand::rngs::{OsRng, SmallRng};
 use rand::{RngCore, SeedableRng, TryRngCore};
 
-/// Where a seeded clock begins: 2023-11-14T22:13:20Z.
+/// The time at which a seeded clock begins: 2023-11-14T22:13:20Z.
 const SEEDED_START_MS: i64 = 1_700_000_000_000;
 
 /// A clock and a source of random numbers. Clones share one clock and one sequence of numbers.
@@ -41,7 +41,7 @@ impl Env {
         Self(Arc::new(Kind::Seeded(Mutex::new(Seeded { rng: SmallRng::seed_from_u64(seed), elapsed: Duration::ZERO }))))
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns milliseconds since the epoch.
     #[expect(clippy::disallowed_methods, reason = "Env is where the clock is read")]
     pub fn now_ms(&self) -> i64 {
         match &*self.0 {
@@ -103,14 +103,14 @@ impl Env {
         uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
     }
 
-    /// Random bytes from the operating system. A fork would copy a generator that is kept here, and
-    /// parent and child would then draw the same identifiers.
+    /// Fills the bytes with random ones from the operating system. A generator in the process would
+    /// be copied by a fork, and parent and child would draw the same identifiers.
     fn fill_from_system(&self, bytes: &mut [u8]) {
         if OsRng.try_fill_bytes(bytes).is_ok() {
             return;
         }
         // Every known system has a source of randomness. On a system without one, the process id
-        // and the time tell processes apart.
+        // and the time distinguish processes.
         let moment =
             self.now_ms().cast_unsigned() ^ u64::try_from(self.monotonic().as_nanos()).unwrap_or(u64::MAX).rotate_left(32);
         let seed = u64::from(std::process::id()).rotate_left(40) ^ moment;
@@ -133,7 +133,8 @@ impl std::fmt::Debug for Env {
     }
 }
 
-/// A thread that panicked while it held the lock left no half-finished change.
+/// Locks the seeded state. A thread that panicked while it held the lock left no half-finished
+/// change.
 fn lock(seeded: &Mutex<Seeded>) -> MutexGuard<'_, Seeded> {
     seeded.lock().unwrap_or_else(PoisonError::into_inner)
 }

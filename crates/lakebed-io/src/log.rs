@@ -33,10 +33,10 @@ use crate::store::Store;
 /// character follows the digits.
 const AFTER_VERSIONS: &str = ":";
 
-/// At most this many commits are requested by name when a listing lacks them.
+/// The greatest number of commits that are requested by name when a listing lacks them.
 const MOST_LOOKED_UP: usize = 16;
 
-/// Object stores list this many objects in one request.
+/// The number of objects that an object store lists in one request.
 const PAGE: usize = 1000;
 
 /// Returns the log files of version `from` and later, or of all versions, sorted by version and
@@ -50,8 +50,7 @@ pub async fn list_log(store: &Store, from: Option<u64>) -> Result<Vec<ListedLogF
 }
 
 /// Returns the commits of version `from` and later, in order, and whether these are all of them.
-/// The function returns what one request lists, so its cost does not depend on how many commits
-/// follow.
+/// One request is made, so the cost does not depend on the number of commits that follow.
 pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile>, bool)> {
     let commits = |listed: Vec<ListedLogFile>| -> Vec<ListedLogFile> {
         listed.into_iter().filter(|file| file.path.is_commit() && file.path.version >= from).collect()
@@ -110,15 +109,15 @@ async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<Listed
 /// The content of `_last_checkpoint`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadHint {
-    /// It can be parsed. That does not mean that it is right.
+    /// The file can be parsed. Its content may still be wrong.
     Sound(Box<Hint>),
     /// The file does not exist.
     Missing,
-    /// It is torn or damaged. The text says why.
+    /// The file is torn or damaged. The string is the reason.
     Unusable(String),
 }
 
-/// Reads `_last_checkpoint`. Only a failing store is an error.
+/// Reads `_last_checkpoint`. Only a failure of the store is an error.
 pub async fn read_hint(store: &Store) -> Result<ReadHint> {
     let path = store.log_path(HINT_NAME)?;
     match store.get(&path).await {

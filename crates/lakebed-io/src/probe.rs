@@ -1,5 +1,5 @@
-//! Tests whether a store supports put-if-absent. Commits depend on it: a store that says "done" to
-//! two writers of one version loses one commit. Some services that speak the protocol of S3 ignore
+//! Tests whether a store supports put-if-absent. Commits depend on it: if a store confirms two
+//! writers of one version, one commit is lost. Some services that speak the protocol of S3 ignore
 //! the condition, or check it first and write later.
 //!
 //! [`check_put_if_absent`] tests the store itself. A store that fails the test is refused before
@@ -19,7 +19,7 @@ use crate::store::{PutOutcome, Store};
 /// The number of writers that try at once.
 const WRITERS: usize = 8;
 
-/// The stores that passed, for the life of the process.
+/// The stores that passed the test. They are kept as long as the process runs.
 static PASSED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
 /// Tests, once for each table and process, that exactly one of several writers of one name
@@ -48,14 +48,14 @@ pub async fn check_put_if_absent(store: &Store) -> Result<()> {
             Ok(())
         }
         Ok(false) => Err(refused(store, name)),
-        // A store that does not know the condition answers so.
+        // A store that does not support the condition replies in this way.
         Err(error) if error.to_string().contains("501 Not Implemented") => Err(refused(store, name).with_source(error)),
         Err(error) => Err(error),
     }
 }
 
 /// Returns whether exactly one of several concurrent writers, and of two more in sequence,
-/// succeeds, and whether the object is its object.
+/// succeeds, and whether the object is that writer's object.
 async fn is_kept(store: &Store, canary: &Path) -> Result<bool> {
     let body = |writer: usize| Bytes::from(format!("lakebed tests whether this store keeps put-if-absent: writer {writer}\n"));
     // A writer that retries after a lost reply may find its own object. The check below accounts
@@ -68,7 +68,8 @@ async fn is_kept(store: &Store, canary: &Path) -> Result<bool> {
     {
         return answers.swap_remove(failed).map(|_| false);
     }
-    // All writers may have blocked each other. Then the first of the next two writers succeeds.
+    // All writers may have blocked each other. In this case the first of the next two writers
+    // succeeds.
     answers.push(Ok(put(WRITERS).await?));
     answers.push(Ok(put(WRITERS + 1).await?));
     let found = store.get(canary).await?;
@@ -91,8 +92,8 @@ fn refused(store: &Store, name: &str) -> Error {
     Error::new(ErrorKind::Store { object: store.url().to_owned(), retryable: false, not_found: false }, message)
 }
 
-/// The lock is held only briefly. If a fork copied it while it was held, the store is tested once
-/// more.
+/// Looks at the stores that passed. The lock is held only briefly. If a fork copied it while it was
+/// held, the store is tested once more.
 fn passed(look: impl FnOnce(&mut HashSet<String>) -> bool) -> bool {
     const ATTEMPTS: u32 = 1000;
     let mut free = (0..ATTEMPTS).filter_map(|_| PASSED.try_lock().inspect_err(|_| std::thread::yield_now()).ok());

@@ -7,7 +7,7 @@ use object_store::path::Path;
 
 use crate::store::Store;
 
-/// Tells two versions of a file apart without a request.
+/// Distinguishes two versions of a file without a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum FileKey {
     Local {
@@ -25,8 +25,8 @@ pub(crate) enum FileKey {
 }
 
 impl FileKey {
-    /// Returns the key of a local file. It returns `None` if the system does not know when it was
-    /// written.
+    /// Returns the key of a local file. It returns `None` if the system has no modification time
+    /// for it.
     pub(crate) fn local(path: &FilePath, file: &std::fs::Metadata) -> Option<Self> {
         let modified = file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(Self::Local { path: path.to_owned(), size: file.len(), modified_ns: modified.as_nanos() })

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// The values by their keys, and when each was used last.
+/// The values by their keys, with the time of their last use.
 pub(super) struct Lru<K, V> {
     budget_bytes: usize,
     entries: HashMap<K, Entry<V>>,

@@ -1,8 +1,8 @@
 //! The parts of recently read files that the process keeps in memory, within one budget of bytes.
 //!
-//! Data files never change, so an entry is valid as long as the key means the same object of the
-//! same store. The entry of an object that others may replace has the version of the object, and a
-//! later read finds out whether that version still exists.
+//! Data files never change, so an entry is valid as long as its key means the same object of the
+//! same store. For an object that others may replace, the entry has the version of the object, and
+//! a later read checks whether that version still exists.
 
 mod file_key;
 mod lru;

@@ -13,7 +13,8 @@ const SLOTS: usize = 16;
 /// A value for each process. A child begins with its parent's value, unless a thread of the parent
 /// used the value during the fork.
 pub(super) struct PerProcess<T> {
-    /// The id of the process that last used this memory, and its slot. 0 if no process has used it.
+    /// The id of the process that last used this memory, and its slot. It is 0 if no process has
+    /// used it.
     owner: AtomicU64,
     slots: [Mutex<Option<T>>; SLOTS],
 }

@@ -25,7 +25,7 @@ use crate::store::{Existing, Store};
 /// array of this many nulls is kept.
 const CHUNK_ROWS: usize = 8192;
 
-/// Columns with hardly any equal values. A dictionary would not make them smaller.
+/// Columns in which hardly any values are equal. A dictionary would not make them smaller.
 const UNIQUE: [&[&str]; 3] = [&["add", "path"], &["add", "stats"], &["remove", "path"]];
 
 /// A Parquet file that is being written.
@@ -34,7 +34,7 @@ pub struct CheckpointFile {
     encoders: Encoders,
 }
 
-/// Creates the encoders of one file. Cheap to clone.
+/// Creates the encoders of one file. Clones are cheap.
 #[derive(Clone)]
 pub struct Encoders {
     name: Arc<str>,
@@ -137,7 +137,8 @@ impl Encoder {
     }
 }
 
-/// Snappy, as Delta Spark writes checkpoints, because every reader has it.
+/// Returns the properties of checkpoint files. They use Snappy, as in Delta Spark, because every
+/// reader supports it.
 fn properties() -> WriterProperties {
     let mut properties =
         WriterProperties::builder().set_compression(Compression::SNAPPY).set_statistics_enabled(EnabledStatistics::Chunk);

@@ -38,7 +38,7 @@ async fn vectors_sharing_file_are_read_separately() {
 
 #[tokio::test]
 async fn an_inline_vector_needs_no_store() {
-    // The example of the protocol's section on inline vectors.
+    // This is the example of the protocol's section on inline vectors.
     let descriptor = DeletionVectorDescriptor {
         storage_type: DvStorage::Inline,
         path_or_inline_dv: "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L".to_owned(),

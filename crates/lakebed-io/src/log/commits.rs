@@ -1,5 +1,5 @@
-//! Reads the commits of a log as runs of whole lines. Most commits come in one part, large ones in
-//! several parts.
+//! Reads the commits of a log as runs of whole lines. Most commits come in one part, and large ones
+//! in several parts.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::store::{ChunkedRead, Store};
 /// The number of commits that are fetched at a time.
 pub(super) const CONCURRENCY: usize = 16;
 
-/// On the local disk, this many commits are opened by one task.
+/// The number of commits that one task opens on the local disk.
 const TOGETHER: usize = 8;
 
 /// The number of bytes that are read from a commit at once.
@@ -68,8 +68,8 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
 }
 
 /// Returns the error for a commit without a single action. Every writer puts at least `commitInfo`
-/// into a commit, so the content of such a file was lost. A reader that skips it loses rows
-/// silently.
+/// into a commit, so the content of such a file was lost. A reader that ignores it loses rows
+/// without notice.
 pub fn without_actions(name: &str) -> Error {
     let message = "holds no action, so what was committed as this version is lost, as after a loss of power; bring the file back from a \
                    copy of the table (the versions before it can still be read)";

@@ -1,11 +1,11 @@
-//! Writes a version with put-if-absent, and finds out what happened if the store's reply does not
-//! say.
+//! Writes a version with put-if-absent, and finds out what happened if the store's reply is not
+//! clear.
 //!
-//! A reply can be lost after the commit was written. A client that then retries on its own is told
-//! that the version is taken, although its own commit took it. If lakebed reported this as a
-//! conflict, the same files would be written twice. So each commit has an identifier of its own,
-//! and unless the store clearly says that the commit was written, lakebed reads the version and
-//! compares the identifier.
+//! A reply can be lost after the commit was written. If the client then retries on its own, the
+//! store replies that the version is taken, although the client's own commit took it. If lakebed
+//! reported this as a conflict, the same files would be written twice. So each commit has an
+//! identifier of its own. Unless the reply clearly confirms the commit, lakebed reads the version
+//! and compares the identifier.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use crate::store::{Put, PutOutcome, Store, Unflushed};
 /// The time limit for writing a commit, and for finding out whether it was written. The client of
 /// the store has its own, longer limit for each request.
 const BUDGET: Duration = Duration::from_secs(30);
-/// The least number of attempts, however long a request took.
+/// The least number of attempts, independent of the duration of a request.
 const ROUNDS: u32 = 3;
-/// The pauses are random, from zero up to a limit. The limit doubles from the first value to the
-/// second.
+/// The limit of the first pause. Pauses are random, from zero up to a limit. The limit doubles
+/// until it reaches the second value.
 const FIRST_PAUSE_MS: u64 = 100;
 const LONGEST_PAUSE_MS: u64 = 4000;
 
@@ -38,11 +38,12 @@ pub enum PutCommit {
     /// This commit has the version. The value is the entity tag of its file without quotation
     /// marks, if the store returned it.
     Done(Option<String>),
-    /// Another writer has the version. The value is that commit, if it had to be read to find out.
+    /// Another writer has the version. The value is that writer's commit, if it had to be read to
+    /// find out.
     Taken(Option<Vec<CommitPart>>),
 }
 
-/// Writes a version if it does not exist, and not before the `files` that it names are durable.
+/// Writes a version if it does not exist, and only after the `files` that it names are durable.
 /// `txn_id` is `commitInfo.txnId` of the commit, and the `commitInfo` is its first line.
 ///
 /// After an error of kind [`ErrorKind::CommitUnknown`] the commit may exist, or may still appear.
@@ -52,8 +53,8 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
     let commit = LogPath::commit(version);
     let object = store.log_path(&commit.name)?;
     let mut budget = RetryBudget::begin(&store.options().env);
-    // After a lost reply, the store may still carry out that request, whatever it says to later
-    // requests.
+    // After a lost reply, the store may still carry out that request, whatever its replies to later
+    // requests are.
     let mut in_doubt = false;
     loop {
         let refused = match store.put_if_absent_after(files, &object, bytes.clone()).await {
@@ -70,15 +71,15 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
             // The store may still carry out the request. A second request is safe, because at most
             // one of the two can succeed.
             (Ok(Winner::Nobody), Some(error)) => error,
-            // S3 answers so when another write to the name was under way and then failed.
+            // S3 replies in this way if another write to the name was under way and then failed.
             (Ok(Winner::Nobody), None) => taken_by_nobody(store, &object),
             // The file of this version exists and is damaged. It is not this commit, and this
             // commit can no longer be written.
             (Err(error), None) if !in_doubt && matches!(error.kind(), ErrorKind::Corrupt { .. }) => {
                 return Err(error.within(store.url()));
             }
-            // After a lost reply the file may be this commit, and only the reply that shows it
-            // damaged may be wrong.
+            // After a lost reply the file may be this commit, and the reply in which it is damaged
+            // may be wrong.
             (Err(error), _) => error,
         };
         in_doubt = true;
@@ -120,7 +121,7 @@ impl<'a> RetryBudget<'a> {
         Self { env, until: env.monotonic() + BUDGET, rounds: 0 }
     }
 
-    /// Waits. Returns false when the time is used up.
+    /// Waits. Returns false if the time is used up.
     async fn pause(&mut self) -> bool {
         self.rounds += 1;
         if self.rounds >= ROUNDS && self.env.monotonic() >= self.until {

@@ -1,5 +1,5 @@
-//! Finds the newest files of a log on the local disk by their names, so that a log with many
-//! thousand files is not listed for its last few.
+//! Finds the newest files of a log on the local disk by their names. A log with many thousand files
+//! need not be listed for its newest files.
 //!
 //! Only files that follow without a gap are found. In all other cases (a gap, many commits, a
 //! checkpoint under another name) the caller lists the log.
@@ -14,10 +14,10 @@ use lakebed_core::path::{LOG_DIR, LogPath, checkpoint_name, checksum_name, commi
 
 use crate::store::Store;
 
-/// From this many commits on, a listing is cheaper.
+/// The number of commits above which a listing is cheaper.
 const MOST: u64 = 256;
 
-/// A checksum is looked for in this many of the newest versions.
+/// The number of the newest versions for which a checksum is searched.
 const CHECKSUMS: u64 = 3;
 
 /// Returns the files of version `from` and later: its classic checkpoint, its commits and the
@@ -40,7 +40,7 @@ fn find(folder: &FilePath, from: u64) -> Option<Vec<ListedLogFile>> {
         }
     }
     let last = next.checked_sub(1).filter(|_| next > from)?;
-    // The listing finds the files behind a gap.
+    // A listing is needed to find the files after a gap.
     if (next + 1..next + 3).any(|version| look(folder, &commit_name(version)).is_some()) {
         return None;
     }
@@ -60,7 +60,7 @@ fn look(folder: &FilePath, name: &str) -> Option<ListedLogFile> {
 mod tests {
     use super::*;
 
-    /// The names that are found from a version on, given these files.
+    /// Checks the names that are found from a version on, given these files.
     #[track_caller]
     fn check(names: &[String], from: u64, expected: Option<&[&str]>) {
         let folder = tempfile::tempdir().unwrap();

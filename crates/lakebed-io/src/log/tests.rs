@@ -91,7 +91,8 @@ async fn a_hint_is_sound_missing_or_unusable() {
     }
 }
 
-/// Returns these files in memory, and on the local disk as long as the folder lives.
+/// Returns a store in memory and one on the local disk with these files. The latter exists as long
+/// as the folder.
 async fn stores_with(files: &[(&str, &str)]) -> (tempfile::TempDir, [Store; 2]) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("_delta_log")).unwrap();
@@ -120,7 +121,8 @@ async fn commits_come_in_requested_order() {
     }
 }
 
-/// Lines of 0 to 99,999 bytes, of which one alone is larger than a part, with and without a line break at the end; small commits around.
+/// The lines have 0 to 99,999 bytes, and one alone is larger than a part. They come with and
+/// without a line break at the end. The other commits are small.
 #[tokio::test]
 async fn large_commits_come_in_whole_lines() {
     let mut lines: Vec<String> = (0..400).map(|number| number.to_string().repeat(number * 83)).collect();
@@ -172,7 +174,7 @@ fn file_times_are_made_increasing() {
 }
 
 mod without_listing {
-    //! A web server that answers for files and for nothing else.
+    //! A web server that serves files and nothing else.
 
     use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! Finds the log on a web server that cannot list, by asking for files by name.
+//! Finds the log on a web server that cannot list, by requesting files by name.
 //!
 //! This finds the files of most tables: one classic checkpoint and the commits above it. It does
 //! not find names that cannot be guessed: log compactions, checkpoints with several parts or unique
-//! names, and commits behind a gap.
+//! names, and commits after a gap.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::error::Result;

@@ -17,19 +17,19 @@ use super::*;
 use crate::store::StoreOptions;
 use crate::store::tests::kit::{Counts, Fault, ObservedStore};
 
-/// How a store does not keep its word.
+/// The way in which a store breaks its guarantee.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Lie {
     None,
-    /// This is none either: who writes at the same time as others is refused, and all are.
+    /// The guarantee is kept, but all concurrent writers are refused.
     Timid,
-    /// The condition is not looked at.
+    /// The condition is ignored.
     Ignored,
-    /// The condition is looked at some time before the object is written.
+    /// The condition is checked some time before the object is written.
     LooksFirst,
-    /// It says "taken", but takes the new bytes.
+    /// The store replies that the name is taken, but stores the new bytes.
     Overwrites,
-    /// It has never heard of the condition.
+    /// The store does not support the condition.
     Unheard,
 }
 

@@ -1,4 +1,4 @@
-//! What a service can do: how its folders are listed, and how objects are written.
+//! The abilities of a service: how its folders are listed, and how objects are written.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ pub(in crate::store) enum Listing {
 /// The way in which objects are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Writing {
-    /// As local files, by system calls.
+    /// Objects are local files, written by system calls.
     Files,
-    /// By a put that can be told to fail if the object exists.
+    /// A put can be made to fail if the object exists.
     ConditionalPut,
-    /// By a put that always overwrites. A name that must be new is given by a rename.
+    /// A put always overwrites. A name that must be new is given by a rename.
     Rename,
     /// The service cannot be written.
     ReadOnly,

@@ -1,7 +1,7 @@
 //! Credentials that come from the caller's code and expire. They are fetched once, kept until
 //! shortly before they expire, and then fetched again.
 //!
-//! Read [`CredentialSource`] first. The clients of stores see a [`Refreshing`].
+//! Read [`CredentialSource`] first. The clients of stores use a [`Refreshing`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,7 +26,7 @@ pub trait CredentialSource: Send + Sync {
 pub struct Credentials {
     /// Names and values. GCS takes `token`.
     pub options: HashMap<String, String>,
-    /// The expiry in milliseconds since the epoch. Without it the source is asked again every five
+    /// The expiry in milliseconds since the epoch. Without it the source is called again every five
     /// minutes.
     pub expires_at_ms: Option<i64>,
 }
@@ -43,7 +43,7 @@ const UNDATED_MS: i64 = 5 * 60 * 1000;
 /// New credentials are fetched this long before the expiry, or after four fifths of their life,
 /// whichever comes later.
 const MARGIN_MS: i64 = 5 * 60 * 1000;
-/// A source that returns expired credentials is not asked more often than this.
+/// The least time between two calls of a source that returns expired credentials.
 const PATIENCE_MS: i64 = 1000;
 
 /// A source behind a cache, as a provider of object_store for the credentials of one service.
@@ -51,7 +51,7 @@ pub(crate) struct Refreshing<C> {
     source: Arc<dyn CredentialSource>,
     env: Env,
     convert: fn(&Credentials) -> Result<C>,
-    /// The lock is held while the source is asked, so that all other tasks wait for that one
+    /// The lock is held during the call of the source, so that all other tasks wait for that one
     /// result.
     current: tokio::sync::Mutex<Option<Current<C>>>,
 }

@@ -1,5 +1,5 @@
-//! Tells whether two stores are the same, so that work through one of them may be done through the
-//! other.
+//! Decides whether two stores are the same, so that work through one of them may be done through
+//! the other.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
@@ -19,7 +19,7 @@ pub struct StoreIdentity {
     options: Vec<(String, String)>,
     /// Two credential sources may return the credentials of two users.
     credentials: Option<Same<dyn CredentialSource>>,
-    /// An implementation that the caller passed may reach any place, whatever its URL says.
+    /// An implementation that the caller passed may reach any location, independent of its URL.
     given: Option<Same<dyn ObjectStore>>,
 }
 

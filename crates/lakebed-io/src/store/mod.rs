@@ -3,9 +3,10 @@
 //!
 //! Read [`Store::open`] first. `url` parses URLs, `options` checks the options, `credentials`
 //! fetches credentials, and `connect` creates the connection. `request` reads, lists, writes and
-//! deletes objects, `commit` has what a commit needs, and `local` works on local files. Each
-//! service has a folder for its own code, and `abilities` says what a service can do. `resolve`
-//! finds the object of a path in the log, and `identity` tells whether two stores are the same.
+//! deletes objects, `commit` has the operations that commits need, and `local` works on local
+//! files. Each service has a folder for its own code, and `abilities` describes the differences
+//! between services. `resolve` finds the object of a path in the log, and `identity` decides
+//! whether two stores are the same.
 
 mod abilities;
 mod address;
@@ -62,7 +63,7 @@ use url::location::{Service, StoreLocation};
 pub use url::parse::{absolute_location, url_without_secrets};
 pub use url::spelling::is_relative;
 
-/// A folder in a store: the root of a table. Cheap to clone.
+/// A folder in a store: the root of a table. Clones are cheap.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -85,8 +86,8 @@ impl Store {
     ///
     /// The schemes of URLs are `file`, `memory`, `s3`, `s3a`, `az`, `abfs`, `abfss`, `adl`, `wasb`,
     /// `wasbs`, `gs`, `hdfs`, `viewfs`, `http` and `https`. Paths of URLs are percent-decoded once.
-    /// A text without a scheme is a local path and is taken unchanged. `memory://name` is the same
-    /// store for the whole process.
+    /// A string without a scheme is a local path and is taken unchanged. `memory://name` is the
+    /// same store for the whole process.
     pub fn open(url: &str, options: StoreOptions) -> Result<Self> {
         Self::open_location(StoreLocation::of_table(url)?, options)
     }
@@ -117,12 +118,13 @@ impl Store {
         Self::from_object_store_with(object_store, root, url, StoreOptions::default())
     }
 
-    /// The same with options. Options that configure a connection have no effect here.
+    /// Returns a store like [`Store::from_object_store`], with options. Options that configure a
+    /// connection have no effect here.
     pub fn from_object_store_with(object_store: Arc<dyn ObjectStore>, root: Path, url: Url, options: StoreOptions) -> Self {
         let within = Within::new(file_path(&root), options.allow_absolute_paths);
         let address = Address::of_objects(root, url);
-        // The service of the URL, so that absolute paths below the URL are recognised as the
-        // table's own.
+        // The service comes from the URL, so that absolute paths below the URL are recognised as
+        // the table's own.
         let service = StoreLocation::parse(address.url.as_str())
             .map_or_else(|_| Service::Memory { name: address.base.clone() }, |location| location.service);
         let unproven = match &service {
@@ -197,7 +199,7 @@ impl Store {
         matches!(self.0.connection.listing, Listing::Web(_))
     }
 
-    /// Returns the name and address of a store of which only the protocol is known.
+    /// Returns the name and address of a store that is known only by its protocol.
     pub(crate) fn unproven(&self) -> Option<&str> {
         self.0.unproven.as_deref()
     }

@@ -1,12 +1,12 @@
-//! Storage options: their keys, how the environment and the URL add to them, and which of them a
-//! service takes.
+//! Storage options: their keys, the values that the environment and the URL add, and the selection
+//! of those that a service accepts.
 //!
 //! The keys are those of object_store and deltalake, in any case, with or without their prefix.
 //! Options of the caller override those of the URL, and those of the URL override the environment.
 //! If an option or a credential source supplies credentials, those of the environment are ignored,
-//! so that two identities never mix. A key that no service knows is an error, because it is nearly
-//! always a typing mistake. A key of another service is ignored, so that one set of options works
-//! for several tables. Read [`settings`] first.
+//! so that two identities are never mixed. A key that no service knows is an error, because it is
+//! nearly always a typing mistake. A key of another service is ignored, so that one set of options
+//! works for several tables. Read [`settings`] first.
 
 pub(super) mod known;
 pub(super) mod own;
@@ -26,7 +26,7 @@ pub use without_secrets::options_without_secrets;
 /// The options of one service, by its own kind of key.
 pub(crate) type Settings<K> = HashMap<K, String>;
 
-/// The keys of a service, and how they relate to each other.
+/// The keys of a service, and the relations between them.
 pub(crate) trait Key: FromStr + AsRef<str> + Eq + Hash + Copy + 'static {
     /// The prefix of the service's environment variables.
     const ENV_PREFIX: &'static str;
@@ -41,8 +41,8 @@ pub(crate) trait Key: FromStr + AsRef<str> + Eq + Hash + Copy + 'static {
 /// Returns the options of a service, merged from `environment`, from the URL (`embedded`) and from
 /// the caller's `options`.
 ///
-/// `own_identity` says that credentials come from elsewhere, so that those of the environment are
-/// ignored.
+/// If `own_identity` is true, credentials come from another source, and those of the environment
+/// are ignored.
 pub(crate) fn settings<K: Key>(
     environment: &[(String, String)],
     embedded: &[(&'static str, String)],
@@ -89,7 +89,7 @@ fn key_of_variable<K: Key>(name: &str) -> Option<K> {
     (!K::ENV_PREFIX.is_empty() && name.starts_with(K::ENV_PREFIX)).then(|| K::from_str(&name.to_ascii_lowercase()).ok())?
 }
 
-/// Returns the environment variables that are valid text, sorted.
+/// Returns the environment variables with valid UTF-8, sorted.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let mut variables: Vec<_> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();

@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Returns the rest of an object's path behind the root.
+    /// Returns the rest of an object's path after the root.
     pub fn below_root<'a>(&self, path: &'a Path) -> Option<&'a str> {
         match self.root().as_ref() {
             "" => Some(path.as_ref()),

@@ -16,7 +16,7 @@ fn commit(txn_id: &str) -> Bytes {
         .into()
 }
 
-/// Whose the version is.
+/// The writer of the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Ours,
@@ -44,7 +44,7 @@ impl Case {
         Self { observed, store }
     }
 
-    /// The version is another's already.
+    /// Creates a case in which another writer already has the version.
     async fn taken(text: impl Into<Bytes>) -> Self {
         let case = Self::new();
         case.store.put(&case.store.log_path(COMMIT).unwrap(), text.into()).await.unwrap();
@@ -60,7 +60,7 @@ impl Case {
         put(&self.store, 7, "ours").await
     }
 
-    /// Puts, and tells whether what is said of it is so.
+    /// Writes the version, and checks that the outcome is expected and true.
     #[track_caller]
     fn check(self, expected: Whose) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -97,16 +97,16 @@ async fn any_content_of_others_is_taken() {
         let error = Case::taken(blank).await.put().await.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Corrupt { path } if path.ends_with(COMMIT)), "{error}");
     }
-    // Our identifier, but not where we write it.
+    // The commit has our identifier, but not in the place where lakebed writes it.
     Case::taken("{\"add\":{}}\n{\"commitInfo\":{\"txnId\":\"ours\"}}").await.check(Whose::Others).await;
 }
 
 #[tokio::test]
 async fn a_lost_answer_is_found_out() {
     Case::new().fail(&[(Fault::LostReply, 1)]).check(Whose::Ours).await;
-    // The client asks again by itself, and is told of its own commit.
+    // The client retries on its own, and the reply is about its own commit.
     Case::taken(commit("ours")).await.check(Whose::Ours).await;
-    // Neither the answer nor the first look at the version arrives.
+    // Neither the reply nor the first read of the version arrives.
     Case::new().fail(&[(Fault::LostReply, 1), (Fault::Unavailable, 3)]).check(Whose::Ours).await;
     Case::new().fail(&[(Fault::LostReply, 1), (Fault::Cut(10), 1)]).check(Whose::Ours).await;
     Case::taken(commit("other")).await.fail(&[(Fault::LostReply, 1)]).check(Whose::Others).await;
@@ -132,7 +132,8 @@ async fn late_request_counts_once() {
     Case::new().fail(&[(Fault::Late, 1)]).check(Whose::Ours).await;
     let case = Case::new().fail(&[(Fault::Late, 1)]);
     assert!(case.store.put_if_absent(&case.store.log_path(COMMIT).unwrap(), commit("other")).await.is_err());
-    // Another's late request comes before ours or after; either way one of both counts.
+    // Another writer's late request is carried out before ours or after it. In both cases exactly
+    // one of the two counts.
     let outcome = case.put().await.unwrap();
     assert_eq!(case.is_there().await, outcome == Whose::Ours);
 }
@@ -211,6 +212,6 @@ async fn winner_read_for_answer_is_returned() {
         panic!("not taken");
     };
     assert_eq!(parts.into_iter().map(|part| part.lines).collect::<Vec<_>>(), [commit("other")]);
-    // The put and one look at the version.
+    // The requests are the put and one read of the version.
     assert_eq!(case.observed.take_counts().total(), 2);
 }

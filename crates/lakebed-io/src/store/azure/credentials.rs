@@ -22,7 +22,7 @@ pub(in crate::store) fn for_azure(credentials: &Credentials) -> Result<AzureCred
     }
 }
 
-/// Returns the pairs of `sv=…&sig=…`, with or without the question mark, percent-encoded or not.
+/// Returns the pairs of `sv=…&sig=…`. The question mark and percent-encoding are optional.
 fn sas_pairs(sas: &str) -> Result<Vec<(String, String)>> {
     let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     sas.trim()

@@ -35,7 +35,7 @@ impl Key for AzureConfigKey {
     }
 }
 
-/// Returns how secret an option is.
+/// Returns the secrecy of an option.
 pub(in crate::store) fn of_azure(key: AzureConfigKey) -> Secrecy {
     use AzureConfigKey as K;
     match key {

@@ -40,7 +40,7 @@ impl StoreLocation {
 }
 
 /// Returns `account` for `account.dfs.core.windows.net` and similar hosts. Adds the endpoint to
-/// `embedded` where object_store would not find it.
+/// `embedded` if object_store would not find it.
 fn azure_account(host: &str, embedded: &mut Vec<(&'static str, String)>) -> Option<String> {
     let (account, domain) = match host.split_once('.') {
         Some((account, domain)) => (account, domain),

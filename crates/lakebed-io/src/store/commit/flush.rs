@@ -9,18 +9,18 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt, Shared, try_join_all};
 use lakebed_core::error::{Error, Result};
 
-/// An object that is complete and has its name, and that a power failure may still remove. Clones
+/// An object that is complete and has its name, but that a power failure may still remove. Clones
 /// mean the same object.
 #[derive(Clone)]
 pub struct Unflushed(Shared<BoxFuture<'static, Result<(), Arc<Error>>>>);
 
 impl Unflushed {
-    /// The object becomes durable when this work, which has begun, ends.
+    /// Returns an object that becomes durable when this work ends. The work has already begun.
     pub(in crate::store) fn of(work: impl Future<Output = Result<()>> + Send + 'static) -> Self {
         Self(work.map(|done| done.map_err(Arc::new)).boxed().shared())
     }
 
-    /// The object is already durable.
+    /// Returns an object that is already durable.
     pub fn safe() -> Self {
         Self::of(std::future::ready(Ok(())))
     }

@@ -1,9 +1,9 @@
 //! A queue for the processes of one machine that commit to the same table.
 //!
 //! Correctness does not depend on the queue, because put-if-absent lets exactly one writer of a
-//! name succeed. But a writer that flushes a commit and then learns that another was faster has
-//! used the disk for nothing, and with many writers this is most of the disk's work. So a writer
-//! first asks for the lock of the log folder. It goes ahead without the lock if the system has no
+//! name succeed. But if a writer flushes a commit and then finds that the version is taken, the
+//! disk has worked for nothing. With many writers this is most of the disk's work. So a writer
+//! first requests the lock of the log folder. It continues without the lock if the system has no
 //! such lock, or if the holder takes too long.
 
 use std::fs::{File, TryLockError};
@@ -21,17 +21,17 @@ use tokio::task::spawn_blocking;
 use crate::at::At;
 use crate::store::Store;
 
-/// After this wait a writer goes ahead without a turn.
+/// The time after which a writer continues without a turn.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The turn to commit. It ends when this value is dropped.
 #[derive(Debug, Default)]
 pub struct Turn(Option<File>);
 
-/// The answer to a request for the turn.
+/// The reply to a request for the turn.
 #[derive(Debug)]
 pub enum Queue {
-    /// The caller has the turn. Where there are no turns, every caller gets one.
+    /// The caller has the turn. If the system has no turns, every caller gets one.
     Mine(Turn),
     /// Another process has the turn.
     Waiting(Waiting),
@@ -45,7 +45,7 @@ pub struct Waiting {
 }
 
 impl Store {
-    /// Asks for the turn to commit.
+    /// Requests the turn to commit.
     pub async fn turn(&self) -> Result<Queue> {
         let Some(folder) = self.local_path(&self.path_of(LOG_DIR)?) else { return Ok(Queue::Mine(Turn::default())) };
         let asked = spawn_blocking(move || try_lock(&folder)).await.at(LOG_DIR)?;
@@ -58,7 +58,7 @@ impl Store {
 
 impl Waiting {
     /// Waits for the turn, in the order of requests. After a long wait it returns without the turn,
-    /// and the caller goes ahead.
+    /// and the caller continues.
     pub async fn turn(self) -> Turn {
         let Self { store, folder } = self;
         let (answer, turn) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! What a commit needs of a store. Exactly one writer of a name succeeds, the files that a commit
+//! The operations that commits need. Exactly one writer of a name succeeds, the files that a commit
 //! names are durable before it, and the writers of one machine take turns.
 
 pub(super) mod flush;

@@ -1,4 +1,4 @@
-//! What a write does if the name is taken, and the outcome of a put-if-absent.
+//! The outcome of a put-if-absent, and the treatment of an existing object.
 
 /// The outcome of a put-if-absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Put {
     }
 }
 
-/// What happens to an existing object of the same name.
+/// The treatment of an existing object of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the new object is not written. This is for names that must be unique.

@@ -17,7 +17,7 @@ use crate::store::local::hidden_file::{Flush, HiddenFile};
 enum Purpose {
     /// A commit. Its writer must learn for certain whether it was the first.
     Commit,
-    /// An object that may be lost, and whose writer does not matter.
+    /// An object that may be lost. It does not matter which writer wrote it.
     Disposable,
 }
 
@@ -26,13 +26,14 @@ impl Store {
     /// [`PutOutcome::Done`].
     ///
     /// After an error the object may exist or not. Over a network, `Taken` may also be the reply to
-    /// the client's second attempt, when the first attempt succeeded and its reply was lost. Only
-    /// the content of the object tells.
+    /// the client's second attempt, if the first attempt succeeded and its reply was lost. Only the
+    /// content of the object shows whether this happened.
     pub async fn put_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         self.put_first(path, bytes, Purpose::Commit).await.map(|put| put.outcome)
     }
 
-    /// The same, but not before other objects are durable. They are flushed at the same time.
+    /// Writes an object if no object has its name, and only after other objects are durable. They
+    /// are flushed at the same time.
     pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, bytes: Bytes) -> Result<Put> {
         if !self.is_local() || self.flush() == Flush::Later {
             all_flushed(others).await?;
@@ -49,8 +50,9 @@ impl Store {
         self.write_file(path, |_, _| files::publish(begun, Existing::Refuse, Flush::Both)).await.map(Put::of)
     }
 
-    /// The same for an object that may be lost, and whose writer does not matter. On the local disk
-    /// it is not flushed. Over a network, `Taken` may be the reply to the writer of the object.
+    /// Writes an object if no object has its name. The object may be lost, and it does not matter
+    /// which writer wrote it. On the local disk it is not flushed. Over a network, even the writer
+    /// of the object may get `Taken`.
     pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         self.put_first(path, bytes, Purpose::Disposable).await.map(|put| put.outcome)
     }

@@ -12,7 +12,7 @@ fn open(url: &str, pairs: &[(&str, &str)]) -> Result<String> {
     connect(&StoreLocation::parse(url)?, &options(pairs), &[]).map(|connection| format!("{:?}", connection.store))
 }
 
-/// What the client was told, by the debugging text of object_store's client.
+/// Checks the settings of the client, in the debugging text of object_store's client.
 fn check(url: &str, pairs: &[(&str, &str)], expected: &[&str]) {
     let client = open(url, pairs).unwrap();
     for part in expected {

@@ -9,7 +9,8 @@ use crate::store::azure::credentials::for_azure;
 use crate::store::gcs::credentials::for_gcs;
 use crate::store::s3::credentials::for_s3;
 
-/// Counts how often it is asked; hands out a key that lives for a minute, then fails from the third time on.
+/// A source that counts its calls. The credentials expire after `life_ms`, and the call with number
+/// `fails_from` and all later ones fail.
 struct Counting {
     env: Env,
     life_ms: Option<i64>,

@@ -16,7 +16,7 @@ impl Key for GoogleConfigKey {
     }
 }
 
-/// Returns how secret an option is.
+/// Returns the secrecy of an option.
 pub(in crate::store) fn of_gcs(key: GoogleConfigKey) -> Secrecy {
     use GoogleConfigKey as K;
     match key {

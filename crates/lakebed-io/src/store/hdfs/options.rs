@@ -4,7 +4,7 @@
 /// unchanged.
 pub(in crate::store) const HADOOP_PREFIXES: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// Returns whether an option says where an HDFS cluster is or how its client behaves, and is no
+/// Returns whether an option is an address of an HDFS cluster or a setting of its client, and is no
 /// secret.
 pub(in crate::store) fn is_of_hadoop(name: &str) -> bool {
     const PLAIN: [&str; 30] = [

@@ -33,7 +33,8 @@ fn given_stores_are_equal_by_implementation() {
     assert_eq!(same.into_iter().chain(others).collect::<HashSet<_>>().len(), 5);
 }
 
-/// An allocator gives the address of what went to what comes next, unless somebody holds it.
+/// An allocator may reuse the address of a dropped store for a later store. It does not if a weak
+/// reference is left.
 #[test]
 fn dropped_store_never_equals_later_store() {
     let mut gone = HashSet::new();

@@ -1,7 +1,7 @@
 //! Reads, lists, writes and deletes local files directly, without the implementation of
 //! object_store. That implementation hides some names, such as `part#1`. Here a folder is read
-//! once, and metadata is requested only for the entries that the caller asks for. `hidden_file`
-//! gives a file its name.
+//! once, and metadata is requested only for the entries that pass the caller's filter.
+//! `hidden_file` gives a file its name.
 //!
 //! All functions block.
 
@@ -33,7 +33,7 @@ pub(in crate::store) fn read(file: &FilePath, within: &Within) -> io::Result<Byt
 /// The result of reading ranges.
 pub(in crate::store) enum Ranges {
     Read(Vec<Bytes>),
-    /// A range leads past the end of the file.
+    /// A range goes past the end of the file.
     TooShort {
         size: u64,
     },
@@ -61,8 +61,8 @@ pub(in crate::store) fn head(file: &FilePath, path: &Path) -> io::Result<ObjectM
     Ok(meta(path.clone(), &found))
 }
 
-/// Returns the files directly in `folder` whose names pass, sorted by name. A folder that does not
-/// exist is empty.
+/// Returns the files directly in `folder` for which `passes` is true for the name, sorted by name.
+/// A folder that does not exist is empty.
 pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<Vec<ObjectMeta>> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
@@ -159,12 +159,12 @@ pub(in crate::store) fn put(
 
 /// The facts that a new file needs besides its name and bytes.
 pub(in crate::store) struct New<'a> {
-    /// A text that no other writer has.
+    /// A string that no other writer has.
     pub(in crate::store) unique: &'a str,
     pub(in crate::store) within: &'a Within,
 }
 
-/// Writes a file that has no name yet. `None` if the name is taken.
+/// Writes a file that has no name yet. Returns `None` if the name is taken.
 pub(in crate::store) fn begin_new(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<Option<HiddenFile>> {
     // A writer that is too late need not write.
     if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, bytes, new).map(Some) }
@@ -182,8 +182,8 @@ pub(in crate::store) fn publish(hidden: Option<HiddenFile>, existing: Existing, 
     Ok(if published.is_some() { PutOutcome::Done } else { PutOutcome::Taken })
 }
 
-/// Deletes files, and returns for each whether it existed. Files in a folder that a link leads out
-/// of the table are not deleted.
+/// Deletes files, and returns for each whether it existed. A file is not deleted if a link leads
+/// its folder out of the table.
 pub(in crate::store) fn delete(files: &[PathBuf], within: &Within) -> Vec<io::Result<bool>> {
     let mut are_inside: HashMap<&FilePath, bool> = HashMap::new();
     let mut deleted = Vec::with_capacity(files.len());

@@ -1,5 +1,5 @@
-//! A local file that is invisible until it is complete. It is written under a hidden name or none,
-//! made durable, and then given its name in one step.
+//! A local file that is invisible until it is complete. It is written without a name or under a
+//! hidden one, made durable, and then given its name in one step.
 //!
 //! This order is safe against crashes and power failures: first the bytes go to the disk, then the
 //! file gets its name, then the folder goes to the disk. A reader that finds the name finds all
@@ -7,9 +7,9 @@
 //! `link`, or by a rename that refuses to overwrite. Both are atomic between processes, and on NFS
 //! also between machines.
 //!
-//! On systems with files without a name, a killed process leaves nothing behind, except in the
-//! moment in which a file replaces another. Elsewhere it leaves a file `.lakebed-….tmp`, which
-//! listings of the log and Spark ignore. All functions block.
+//! On systems that support files without a name, a killed process leaves nothing behind, except if
+//! it is killed in the moment in which a file replaces another. On other systems it leaves a file
+//! `.lakebed-….tmp`, which listings of the log and Spark ignore. All functions block.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::store::commit::outcome::{Existing, PutOutcome};
 use crate::store::local::within::Within;
 
-/// When the bytes and the name of a file are flushed to the disk.
+/// The time at which the bytes and the name of a file are flushed to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Flush {
     /// The bytes are flushed before the file gets its name, and the name before the file counts as
@@ -33,14 +33,14 @@ pub(in crate::store) enum Flush {
 pub(in crate::store) struct HiddenFile {
     file: File,
     target: PathBuf,
-    /// The hidden name, used or not.
+    /// The hidden name. The file may have it or not.
     name: PathBuf,
     is_named: bool,
 }
 
 impl HiddenFile {
-    /// Creates a file that is to be called `target`, and its missing folders. `unique`
-    /// distinguishes it from other files. No link may lead it out of `within`.
+    /// Creates a file for the name `target`, and its missing folders. `unique` distinguishes it
+    /// from other files. No link may lead it out of `within`.
     pub(in crate::store) fn create(target: &Path, unique: &str, within: &Within) -> io::Result<Self> {
         let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
         let (file, is_named) = match open(target, &name) {
@@ -61,7 +61,7 @@ impl HiddenFile {
         self.file.write_all(bytes)
     }
 
-    /// Another handle of the same file, for flushing it while it is written.
+    /// Returns another handle of the same file, for flushing it while it is written.
     pub(in crate::store) fn try_clone(&self) -> io::Result<File> {
         self.file.try_clone()
     }
@@ -71,8 +71,9 @@ impl HiddenFile {
         self.file.sync_data()
     }
 
-    /// Gives the file its name, and returns the file and its folder for a later flush. `None` if
-    /// the name is taken and must be kept. Then the existing file and its checksum are unchanged.
+    /// Gives the file its name, and returns the file and its folder for a later flush. Returns
+    /// `None` if the name is taken and must be kept. In this case the existing file and its
+    /// checksum are unchanged.
     pub(in crate::store) fn publish(self, existing: Existing, flush: Flush) -> io::Result<Option<(File, PathBuf)>> {
         match existing {
             Existing::Replace => self.publish_over(flush).map(Some),
@@ -129,8 +130,8 @@ impl HiddenFile {
     /// if the name is free.
     fn link_or_move(&mut self) -> io::Result<PutOutcome> {
         let error = match outcome(fs::hard_link(&self.name, &self.target)) {
-            // NFS may lose the reply to a first attempt that succeeded. Then the name belongs to
-            // this file.
+            // NFS may lose the reply to a first attempt that succeeded. In this case the name
+            // belongs to this file.
             Ok(PutOutcome::Taken) if self.has_target()? => return Ok(PutOutcome::Done),
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
@@ -177,7 +178,7 @@ impl HiddenFile {
 
 impl Drop for HiddenFile {
     fn drop(&mut self) {
-        // There is no caller to tell, and the file is hidden.
+        // There is no caller to report to, and the file is hidden.
         let _ = self.unname();
     }
 }
@@ -242,8 +243,8 @@ fn move_to_new(_from: &Path, _to: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Returns whether an error of `link` says that the file system has no links. Some file systems say
-/// that links are not permitted.
+/// Returns whether an error of `link` means that the file system has no links. Some file systems
+/// report that links are not permitted.
 fn is_impossible(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::Unsupported | K::PermissionDenied | K::TooManyLinks | K::InvalidInput)
@@ -262,7 +263,7 @@ fn leads_to(_name: &Path, _file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Other systems cannot open folders, and they make the entries durable themselves.
+/// Does nothing. Other systems cannot open folders, and they make the entries durable themselves.
 #[cfg(not(unix))]
 pub(in crate::store) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

@@ -3,7 +3,7 @@
 use super::hidden_file::Flush;
 use super::within::Within;
 
-/// The folder in which local files must lie, and when they are flushed.
+/// The folder in which local files must lie, and the time at which they are flushed.
 pub(in crate::store) struct FileRules {
     pub(in crate::store) within: Within,
     pub(in crate::store) flush: Flush,

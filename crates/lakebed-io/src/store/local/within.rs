@@ -1,6 +1,6 @@
-//! Prevents links of the file system from leading out of a table. The log may not name a file as
-//! `../other/file`, and a link must not have the same effect: a user who can write into the folder
-//! of a table must not choose which other files its readers read and its writers overwrite.
+//! Prevents links of the file system from leading out of a table. The log must not name a file as
+//! `../other/file`, and a link must not have the same effect. Otherwise a user with write access to
+//! the folder of a table could choose which other files its readers read and its writers overwrite.
 //!
 //! The check compares with the real folder of the table's root, so links above the root, or a root
 //! that is a link, are allowed. If absolute paths are allowed, links are followed, but no file is
@@ -13,7 +13,7 @@ use std::sync::{Arc, RwLock};
 
 use lakebed_core::error::Error;
 
-/// The folder in which local files must lie. Cheap to clone.
+/// The folder in which local files must lie. Clones are cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct Within(Arc<Bounds>);
 
@@ -21,7 +21,7 @@ pub(crate) struct Within(Arc<Bounds>);
 struct Bounds {
     root: PathBuf,
     follows_links: bool,
-    /// The root with links resolved, once a check needed it.
+    /// The root with links resolved. It is set by the first check that needs it.
     real_root: RwLock<Option<PathBuf>>,
 }
 
@@ -38,7 +38,7 @@ impl Within {
         Ok(file)
     }
 
-    /// Refuses an open file outside of the folder. One system call asks for the path of the open
+    /// Refuses an open file outside of the folder. One system call returns the path of the open
     /// file. If the name leads to another file later, that file is not read.
     pub(in crate::store) fn check_open(&self, file: &File, path: &Path) -> io::Result<()> {
         if self.0.follows_links || real_path(file, path).is_some_and(|real| self.is_known_to_hold(&real)) {
@@ -65,8 +65,8 @@ impl Within {
         }
     }
 
-    /// Returns whether a folder is the root or lies below it. True for a folder that does not
-    /// exist.
+    /// Returns whether a folder is the root or lies below it. It returns true for a folder that
+    /// does not exist.
     pub(in crate::store) fn holds_folder(&self, folder: &Path) -> bool {
         match (fs::canonicalize(folder), fs::canonicalize(&self.0.root)) {
             (Ok(folder), Ok(root)) => folder.starts_with(root),

@@ -10,7 +10,7 @@ use crate::at::{At, written};
 use crate::store::Store;
 
 impl Store {
-    /// When local files are flushed to the disk.
+    /// Returns when local files are flushed to the disk.
     pub(in crate::store) fn flush(&self) -> Flush {
         self.0.file_rules.flush
     }

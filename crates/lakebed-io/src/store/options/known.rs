@@ -1,4 +1,4 @@
-//! The options that are known. A key that no service knows is nearly always a typing mistake.
+//! The known options. A key that no service knows is nearly always a typing mistake.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ fn is_known(key: &str) -> bool {
         || HADOOP_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// Keys of deltalake that say how deltalake commits or caches. They have no effect here.
+/// Keys with which deltalake configures its commits or caches. They have no effect here.
 pub(in crate::store) const WITHOUT_EFFECT: [&str; 14] = [
     "allow_unsafe_rename",
     "mount_allow_unsafe_rename",
@@ -59,8 +59,8 @@ pub(in crate::store) const WITHOUT_EFFECT: [&str; 14] = [
     "optimize_writer_concurrency",
 ];
 
-/// Ways to an identity that only the AWS SDK knows. If they were ignored, the store would refuse
-/// requests without naming the reason.
+/// Keys for ways to an identity that only the AWS SDK supports. If they were ignored, the store
+/// would refuse requests without naming the reason.
 const FOR_A_SOURCE: [&str; 5] =
     ["aws_profile", "profile", "aws_s3_assume_role_arn", "aws_iam_role_arn", "aws_s3_role_session_name"];
 
@@ -116,7 +116,7 @@ pub(super) const SPELLINGS: [&str; 48] = [
     "retry_timeout",
 ];
 
-/// Returns up to three spellings whose distance is at most a third of their length, nearest first.
+/// Returns up to three spellings with a distance of at most a third of their length, nearest first.
 fn nearest(key: &str) -> Vec<&'static str> {
     let mut near: Vec<_> =
         SPELLINGS.iter().map(|name| (distance(key, name), *name)).filter(|(d, name)| d * 3 <= name.len()).collect();
@@ -124,7 +124,7 @@ fn nearest(key: &str) -> Vec<&'static str> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Returns the number of letters to add, drop or change to turn one text into the other.
+/// Returns the number of characters to add, drop or change to turn one string into the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

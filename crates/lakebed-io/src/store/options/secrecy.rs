@@ -1,15 +1,15 @@
-//! How secret the value of an option is.
+//! The secrecy of an option's value.
 
 use object_store::ClientConfigKey;
 
-/// How secret the value of an option is.
+/// The secrecy of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store) enum Secrecy {
-    /// The value opens nothing.
+    /// The value gives access to nothing.
     Plain,
     /// An address, which may contain a password or a signature.
     Address,
-    /// A part of an identity that is no secret and is useful only together with the others.
+    /// A part of an identity that is no secret. It is useful only together with the other parts.
     Identity,
     /// A secret that belongs to an identity.
     SecretOfIdentity,
@@ -17,7 +17,7 @@ pub(in crate::store) enum Secrecy {
     Unknown,
 }
 
-/// Returns how secret an option of the HTTP client is.
+/// Returns the secrecy of an option of the HTTP client.
 pub(in crate::store) fn of_client(key: ClientConfigKey) -> Secrecy {
     use ClientConfigKey as K;
     match key {

@@ -1,4 +1,4 @@
-//! How to reach a store.
+//! The options by which a store is reached.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::env::Env;
 use crate::store::credentials::CredentialSource;
 
-/// How to reach a store.
+/// The options by which a store is reached.
 #[derive(Clone, Default)]
 pub struct StoreOptions {
     /// The storage options, in the spelling of object_store or deltalake and in any case. An

@@ -5,7 +5,7 @@ use object_store::gcp::GoogleConfigKey;
 
 use super::*;
 
-/// Options of these names and values.
+/// Returns options with these names and values.
 pub(super) fn options(pairs: &[(&str, &str)]) -> HashMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }

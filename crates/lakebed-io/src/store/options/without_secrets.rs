@@ -20,9 +20,9 @@ use crate::store::hdfs::options::is_of_hadoop;
 use crate::store::s3::options::of_s3;
 use crate::store::url::location::without_secrets;
 
-/// Returns the options that are known to contain no secret. Addresses lose user, password and
-/// query. If a part of an identity is a secret, all its parts are left out, because halves of two
-/// identities must not be mixed.
+/// Returns the options that are known to contain no secret. User, password and query are removed
+/// from addresses. If a part of an identity is a secret, all its parts are left out, because parts
+/// of two identities must not be mixed.
 pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<String, String> {
     let held = |name: &String| held(&name.trim().to_ascii_lowercase());
     let is_whole = !options.keys().any(|name| held(name) == Secrecy::SecretOfIdentity);
@@ -40,8 +40,8 @@ pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<Str
     kept
 }
 
-/// Returns an address without parts that may be secret. It returns `None` if the value is no
-/// address, because it may then be anything.
+/// Returns an address without parts that may be secret. It returns `None` if the value is not an
+/// address, because it may contain anything in this case.
 fn address(value: &str) -> Option<String> {
     let parsed = |text: &str| Url::parse(text).ok().filter(Url::has_host);
     // `user:password@host` is also a URL, with the scheme `user`, but it has no host.
@@ -53,7 +53,7 @@ fn address(value: &str) -> Option<String> {
     (!kept.contains('@')).then_some(kept)
 }
 
-/// Returns how secret an option is. If several services know the name, the strictest of them
+/// Returns the secrecy of an option. If several services know the name, the strictest of them
 /// decides.
 fn held(name: &str) -> Secrecy {
     let found = [

@@ -25,7 +25,7 @@ pub struct Deletion {
 /// The result of deleting an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// The object was deleted. Some stores say so also about objects that never existed.
+    /// The object was deleted. Some stores report this also for objects that never existed.
     Gone,
     /// The object did not exist.
     Missing,
@@ -34,14 +34,14 @@ pub enum Fate {
 }
 
 impl Store {
-    /// Deletes objects, many in one request where the store supports that. Missing objects are no
-    /// error. An object that cannot be deleted does not stop the others, and the first error is
+    /// Deletes objects, many in one request if the store supports that. Missing objects are no
+    /// error. If an object cannot be deleted, the others are deleted anyway, and the first error is
     /// returned.
     pub async fn delete(&self, paths: &[Path]) -> Result<()> {
         self.delete_each(paths).await?.error.map_or(Ok(()), Err)
     }
 
-    /// The same, with the result for each object.
+    /// Deletes objects like [`Store::delete`], and returns the result for each object.
     pub async fn delete_each(&self, paths: &[Path]) -> Result<Deletion> {
         match paths.first() {
             None => Ok(Deletion { fates: Vec::new(), error: None }),
@@ -73,7 +73,7 @@ impl Store {
         let settled = Settled::new(paths);
         // A retry finds deleted objects missing, or deletes them again.
         let deleted = self.retry(|| delete_all(self.object_store().as_ref(), paths, &settled)).await;
-        // The reply to a request for many objects does not always say which object failed.
+        // The reply to a request for many objects does not always name the object that failed.
         let blamed = if let [only] = paths { only } else { self.root() };
         let fates = settled.fates(deleted.is_ok());
         Deletion { fates, error: deleted.err().map(|error| self.failed(&error, blamed)) }

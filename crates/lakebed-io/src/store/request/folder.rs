@@ -10,11 +10,11 @@ pub struct Folder {
     pub objects: Vec<ObjectMeta>,
     /// The folders.
     pub folders: Vec<Path>,
-    /// The targets of links in the folder, as far as they lie below the root. The links themselves
-    /// are neither objects nor folders.
+    /// The targets of links in the folder. Only targets below the root are included. The links
+    /// themselves are neither objects nor folders.
     pub links: Vec<Path>,
-    /// When an entry was last added or removed, in milliseconds since the epoch. It is known only
-    /// for local folders.
+    /// The time at which an entry was last added or removed, in milliseconds since the epoch. It is
+    /// known only for local folders.
     pub modified_ms: Option<i64>,
     /// The token of the next page, if there is one.
     pub next_page: Option<String>,

@@ -12,8 +12,8 @@ use super::object_version::ObjectVersion;
 use crate::store::Store;
 
 impl Store {
-    /// Returns the bytes that the request asks for. If others may replace the object, `seen` has
-    /// its version, and another version is an error.
+    /// Returns the requested bytes. If others may replace the object, `seen` has its version, and
+    /// another version is an error.
     pub(in crate::store) async fn get_of(
         &self,
         path: &Path,
@@ -27,7 +27,7 @@ impl Store {
         }
     }
 
-    /// Returns the error for ranges that lead past the end of the object.
+    /// Returns the error for ranges that go past the end of the object.
     pub(in crate::store) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
         let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
         Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))

@@ -12,19 +12,20 @@ use crate::store::local::file_path::file_path;
 use crate::store::local::files;
 
 impl Store {
-    /// Returns the objects directly in `folder` whose names follow `after`, sorted by name. A
-    /// folder that does not exist is empty.
+    /// Returns the objects directly in `folder` with names after `after`, sorted by name. A folder
+    /// that does not exist is empty.
     pub async fn list_after(&self, folder: &Path, after: &str) -> Result<Vec<ObjectMeta>> {
         self.list_between(folder, after, None).await
     }
 
-    /// The same up to the name `before`, exclusively. A store that lists in order is not asked for
-    /// later names.
+    /// Returns the objects like [`Store::list_after`], but only those with names before `before`.
+    /// If the store lists in order, later names are not requested.
     pub async fn list_between(&self, folder: &Path, after: &str, before: Option<&str>) -> Result<Vec<ObjectMeta>> {
         self.list_first(folder, after, before, usize::MAX).await
     }
 
-    /// The same. A store that lists in order returns only the first `most` objects.
+    /// Returns the objects like [`Store::list_between`]. If the store lists in order, only the
+    /// first `most` objects are returned.
     pub async fn list_first(&self, folder: &Path, after: &str, before: Option<&str>, most: usize) -> Result<Vec<ObjectMeta>> {
         let range = Names { after, before };
         let listed = match &self.0.connection.listing {
@@ -91,7 +92,7 @@ impl Names<'_> {
     }
 }
 
-/// Returns the rest of an object's key behind the folder.
+/// Returns the rest of an object's key after the folder.
 fn name_in<'a>(location: &'a Path, folder: &Path) -> Option<&'a str> {
     match folder.as_ref() {
         "" => Some(location.as_ref()),

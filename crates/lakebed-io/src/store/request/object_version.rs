@@ -1,5 +1,5 @@
-//! Tells apart the objects that have the same name one after the other, so that a reader does not
-//! mix their bytes.
+//! Distinguishes objects that have the same name one after the other, so that a reader does not mix
+//! their bytes.
 
 use chrono::{DateTime, Utc};
 use object_store::ObjectMeta;

@@ -17,7 +17,7 @@ impl Store {
         self.put_as(path, bytes, Existing::Replace).await
     }
 
-    /// Writes an object whose name is new. If an object with this name exists, it stays unchanged,
+    /// Writes an object with a new name. If an object with this name exists, it stays unchanged,
     /// and the call is an error.
     pub async fn put_new(&self, path: &Path, bytes: Bytes) -> Result<()> {
         self.put_as(path, bytes, Existing::Refuse).await
@@ -35,7 +35,7 @@ impl Store {
         }
     }
 
-    /// The same for an object of another store, in one request and its retries.
+    /// Writes an object to a store other than the local disk, in one request and its retries.
     pub(in crate::store) async fn put_object(&self, path: &Path, payload: PutPayload, existing: Existing) -> Result<()> {
         let mode = match (existing, self.writing()) {
             // HDFS would need a file with another name first. Here the random name of the object is
@@ -51,8 +51,8 @@ impl Store {
         }
     }
 
-    /// Returns whether an object has this content. Then the reply to a first attempt was lost, and
-    /// the client retried.
+    /// Returns whether an object has this content. If it has, the reply to a first attempt was
+    /// lost, and the client retried.
     async fn has(&self, path: &Path, payload: &PutPayload) -> Result<bool> {
         let found = self.get(path).await?;
         Ok(found.len() == payload.content_length() && payload.iter().flatten().eq(found.iter()))

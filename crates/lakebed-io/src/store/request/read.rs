@@ -27,7 +27,7 @@ impl Store {
 
     /// Returns these ranges of an object, each complete. Neighbouring ranges are fetched together.
     ///
-    /// A range that leads past the end is a corrupt object: either the pointer to the range is
+    /// If a range goes past the end, the object is corrupt: either the pointer to the range is
     /// wrong, or the object is torn.
     pub async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let Some(file) = self.local_path(path) {
@@ -40,9 +40,9 @@ impl Store {
         self.fetch_ranges(path, ranges, None).await
     }
 
-    /// The same for an object that others may replace, and that is no local file. All ranges come
-    /// from the version that is `seen`, or from the first version that is returned. If the object
-    /// was replaced, the call fails with an error of its own kind.
+    /// Returns these ranges of an object that others may replace and that is not a local file. All
+    /// ranges come from the version in `seen`, or from the first version that is returned. If the
+    /// object was replaced, the call fails with an error of its own kind.
     pub(crate) async fn get_ranges_of(
         &self,
         path: &Path,
@@ -75,7 +75,7 @@ impl Store {
         }
     }
 
-    /// Returns the size of an object and when it was written.
+    /// Returns the size and the modification time of an object.
     pub async fn head(&self, path: &Path) -> Result<ObjectMeta> {
         if let Some(file) = self.local_path(path) {
             let own = path.clone();
@@ -100,8 +100,8 @@ impl Store {
         }
     }
 
-    /// Replaces an unclear error by a better one. Stores reply to a range beyond the end in many
-    /// ways, so the size of the object is requested. If the object is another version than `seen`,
+    /// Replaces an unclear error by a better one. Stores reply to a range past the end in many
+    /// ways, so the size of the object is requested. If the object has another version than `seen`,
     /// it was replaced.
     pub(in crate::store) async fn explained(
         &self,

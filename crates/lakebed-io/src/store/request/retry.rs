@@ -1,25 +1,25 @@
-//! Retries requests whose reply broke off.
+//! Retries requests if their reply broke off.
 //!
 //! The clients of stores repeat requests without a reply or with a failed one. They do not repeat a
-//! request whose reply ended halfway, such as a page of a listing or an error with its reason.
-//! [`Store::retry`] does that for requests that may be repeated. Conditional writes may not: their
-//! caller must find out whether the first attempt succeeded.
+//! request if its reply ended halfway, such as a page of a listing or an error with its reason.
+//! [`Store::retry`] does that for requests that may be repeated. Conditional writes must not be
+//! repeated, because their caller must find out whether the first attempt succeeded.
 
 use std::time::Duration;
 
 use crate::at::may_pass;
 use crate::store::Store;
 
-/// After this time nothing is retried, because the client has already tried for long.
+/// The time after which nothing is retried, because the client has already tried for a long time.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The pauses are random, from zero up to a limit. The limit doubles from the first value to the
-/// second.
+/// The limit of the first pause. Pauses are random, from zero up to a limit. The limit doubles
+/// until it reaches the second value.
 const FIRST_PAUSE_MS: u64 = 50;
 const LONGEST_PAUSE_MS: u64 = 2000;
 
 impl Store {
-    /// Repeats a request until it has a reply or a permanent error, at most as often as the option
-    /// `max_retries` says.
+    /// Repeats a request until it has a reply or a permanent error, but not more often than the
+    /// option `max_retries` allows.
     pub(in crate::store) async fn retry<T, A>(&self, ask: impl Fn() -> A) -> object_store::Result<T>
     where
         A: Future<Output = object_store::Result<T>>,

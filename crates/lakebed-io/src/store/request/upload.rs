@@ -32,7 +32,7 @@ enum Destination {
 }
 
 impl Store {
-    /// Begins to write an object. `existing` says whether an existing object stays. An upload in
+    /// Begins to write an object. `existing` decides whether an existing object stays. An upload in
     /// parts ignores it, because stores do not check the name when they join parts, or only with
     /// further requests.
     pub async fn upload(&self, path: &Path, existing: Existing) -> Result<Upload> {
@@ -75,7 +75,7 @@ impl Upload {
         Ok((self.size, unflushed))
     }
 
-    /// Removes what was written.
+    /// Removes the data that was written.
     pub async fn abort(self) {
         match self.to {
             Destination::File(file) => file.abort().await,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 
 /// The number of windows that are kept of an object, and the number of objects. Together they hold
-/// 16 MiB for each store at most.
+/// at most 16 MiB for each store.
 pub(in crate::store) const WINDOWS: usize = 4;
 const OBJECTS: usize = 16;
 
@@ -21,8 +21,8 @@ struct Recent {
     oldest_first: VecDeque<Path>,
 }
 
-/// The lock is held while a window is fetched, so that other tasks that want the same window wait
-/// for it.
+/// The windows of an object. The lock is held while a window is fetched, so that other tasks that
+/// need the same window wait for it.
 pub(in crate::store) type ObjectWindows = tokio::sync::Mutex<VecDeque<(u64, Bytes)>>;
 
 impl Windows {

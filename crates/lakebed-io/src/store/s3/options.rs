@@ -32,7 +32,7 @@ impl Key for AmazonS3ConfigKey {
     }
 }
 
-/// Returns how secret an option is.
+/// Returns the secrecy of an option.
 pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Secrecy {
     use AmazonS3ConfigKey as K;
     match key {
@@ -52,8 +52,8 @@ pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Secrecy {
         K::SkipSignature | K::WebIdentityTokenFile | K::RoleArn | K::RoleSessionName => Secrecy::Identity,
         K::AccessKeyId | K::SecretAccessKey | K::Token => Secrecy::SecretOfIdentity,
         K::Client(key) => of_client(key),
-        // The kind of encryption, and the name of a key that the service keeps, are no secrets. A
-        // key of the caller is one.
+        // The kind of encryption, and the name of a key that the service keeps, are not secret. A
+        // key of the caller is secret.
         K::Encryption(_)
             if matches!(key.as_ref(), "aws_server_side_encryption" | "aws_sse_kms_key_id" | "aws_sse_bucket_key_enabled") =>
         {

@@ -1,4 +1,4 @@
-//! This machine's file system.
+//! Tests of the file system of this machine.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ fn open(folder: &std::path::Path) -> Store {
     Store::open(folder.to_str().unwrap(), StoreOptions::default()).unwrap()
 }
 
-/// Names that stores and URLs like to change, as they stand on the disk.
+/// Names that stores and URLs tend to change, in the form in which they are on the disk.
 const NAMES: [&str; 14] = [
     "p=a%2Fb",
     "a b",
@@ -40,7 +40,7 @@ async fn odd_names_are_kept_everywhere() {
         assert_eq!(store.head(&path).await.unwrap().size, name.len() as u64, "{name}");
         assert_eq!(store.local_path(&path).unwrap(), file.as_path());
         assert!(store.describe(&path).ends_with(&format!("/d/{name}")));
-        // object_store's own names for uploads under way.
+        // The name is one that object_store uses for its own uploads.
         if name != "a#1" {
             store.object_store().put(&path, "written".into()).await.unwrap();
             assert_eq!(fs::read_to_string(&file).unwrap(), "written", "{name}");
@@ -107,7 +107,7 @@ async fn missing_files_folders_and_short_files() {
     assert!(store.head(&at("d")).await.unwrap_err().to_string().contains("is a directory"));
     let error = store.get_ranges(&at("f"), &[0..2, 3..5]).await.unwrap_err();
     assert!(error.is_corrupt() && error.message().ends_with("bytes 3 to 5 are wanted, but it has only 4"), "{error}");
-    // No allocation of what a file claims to have.
+    // No memory is reserved for the length of a requested range.
     assert!(store.get_ranges(&at("f"), std::slice::from_ref(&(0..u64::MAX))).await.unwrap_err().is_corrupt());
 }
 
@@ -119,7 +119,7 @@ async fn a_refused_permission_is_said_plainly() {
     let file = folder.path().join("f");
     fs::write(&file, "x").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
-    // Whoever may do everything cannot see the error.
+    // A user with all permissions does not get the error.
     if fs::read(&file).is_ok() {
         return;
     }
@@ -145,14 +145,14 @@ fn absolute_paths_below_linked_root_are_inside() {
     assert!(resolve(real.join("t/x")).is_ok());
     assert!(resolve(folder.path().join("link/t/x")).is_ok());
     assert!(resolve(folder.path().join("elsewhere/y")).is_err());
-    // A link inside the table belongs to whoever made the table.
+    // A link inside the table belongs to the creator of the table.
     assert!(store.resolve(&FilePath::parse("inside/y").unwrap()).is_ok());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What stands on the disk under a name is found under that name.
+    /// A file is found under the name that it has on the disk.
     #[test]
     fn every_name_makes_the_round_trip(name in "[^/\\\\\\pC]{1,20}") {
         prop_assume!(name != "." && name != "..");

@@ -1,8 +1,8 @@
-//! How many requests are made, and of what kind.
+//! Checks the number and the kinds of requests.
 
 use super::*;
 
-/// Counts the requests that a network would see.
+/// Counts the requests that would go over a network.
 #[derive(Debug, Default)]
 struct Counting {
     objects: InMemory,

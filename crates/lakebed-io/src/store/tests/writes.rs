@@ -1,4 +1,4 @@
-//! Writing whole objects, on this machine's file system above all.
+//! Tests writes of whole objects, mostly on the file system of this machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::*;
 use crate::env::Env;
 
 const WRITERS: usize = 32;
-/// Names the folder to a process that this test starts.
+/// The environment variable that names the folder for a process that this test starts.
 const FOLDER: &str = "LAKEBED_TEST_FOLDER";
 const WRITER: &str = "LAKEBED_TEST_WRITER";
 
@@ -24,7 +24,7 @@ fn log_file(store: &Store, version: usize) -> Path {
     store.path_of(&format!("_delta_log/{version:020}.json")).unwrap()
 }
 
-/// Returns a text that shows whose it is, and whether it is whole.
+/// Returns content that identifies its writer and shows whether it is complete.
 fn body(writer: usize, size: usize) -> Bytes {
     let line = format!("{writer:06} {size:08}\n");
     line.repeat(size).into()
@@ -66,7 +66,7 @@ async fn race(store: &Store, rounds: usize) {
 async fn of_many_tasks_one_is_the_first() {
     race(&memory(), 20).await;
     let folder = tempfile::tempdir().unwrap();
-    // The first round makes the folders, too.
+    // The first round also creates the folders.
     race(&open(&folder.path().join("a/b")), 20).await;
     assert_eq!(names_in(&folder.path().join("a/b/_delta_log")).len(), 20);
 }
@@ -83,7 +83,7 @@ fn start(test: &str, folder: &std::path::Path, writer: usize) -> Child {
         .unwrap()
 }
 
-/// What this process was told, if it was started by [`start`].
+/// Returns the store and the writer's number, if this process was started by [`start`].
 fn told() -> Option<(Store, usize)> {
     let writer = std::env::var(WRITER).ok()?.parse().unwrap();
     Some((open(std::path::Path::new(&std::env::var_os(FOLDER)?)), writer))

@@ -19,7 +19,7 @@ pub(crate) struct StoreLocation {
     pub(crate) embedded: Vec<(&'static str, String)>,
 }
 
-/// Tells stores apart. Two locations with equal services share one connection.
+/// The service of a location. Two locations with equal services share one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Service {
     Local,
@@ -32,8 +32,8 @@ pub(crate) enum Service {
 }
 
 impl StoreLocation {
-    /// `url` may still contain user, query and another spelling of the path. They are replaced by
-    /// the other arguments.
+    /// Creates a location. `url` may still contain user, query and another spelling of the path.
+    /// They are replaced by the other arguments.
     pub(in crate::store) fn new(
         service: Service,
         mut url: Url,
@@ -87,7 +87,8 @@ pub(in crate::store) fn decoded(path: &str, text: &str) -> Result<Path> {
 const ESCAPED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'`').add(b'{').add(b'}');
 
-/// Returns the inverse of [`decoded`], with a slash at the beginning.
+/// Returns the encoded form of a path. This is the inverse of [`decoded`], with a slash at the
+/// beginning.
 pub(in crate::store) fn encoded(path: &str) -> String {
     let names = path.split('/').filter(|name| !name.is_empty());
     names.map(|name| format!("/{}", utf8_percent_encode(name, ESCAPED))).collect()

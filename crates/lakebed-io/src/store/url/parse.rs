@@ -24,7 +24,7 @@ impl StoreLocation {
         }
     }
 
-    /// The same for the folder of a table, which is neither a log nor a file.
+    /// Parses the folder of a table, which is neither a log nor a file.
     pub(crate) fn of_table(text: &str) -> Result<Self> {
         let location = Self::parse(text)?;
         if location.path.parts().any(|name| name.as_ref() == LOG_DIR) {
@@ -38,7 +38,7 @@ impl StoreLocation {
         Ok(location)
     }
 
-    /// Returns the location of a URL's parts whose path is already decoded.
+    /// Returns the location for the parts of a URL. The path is already decoded.
     pub(crate) fn of_parts(scheme: &str, authority: &str, path: &str) -> Result<Self> {
         Self::parse(&format!("{scheme}://{authority}{}", encoded(path)))
     }
@@ -89,8 +89,8 @@ impl StoreLocation {
     }
 }
 
-/// Returns the URL or path of a table without keys and signatures, absolute, so that it means the
-/// same in another process.
+/// Returns the URL or path of a table without keys and signatures. It is absolute, so that it has
+/// the same meaning in another process.
 pub fn url_without_secrets(text: &str) -> Result<String> {
     let location = StoreLocation::parse(text)?;
     if location.service == Service::Local {

@@ -1,4 +1,4 @@
-//! Tells URLs from paths, and refuses texts that are surely meant to be something else.
+//! Distinguishes URLs from paths, and refuses strings that are surely meant to be something else.
 
 use std::path::Path as FilePath;
 
@@ -6,12 +6,12 @@ use lakebed_core::error::{Error, Result};
 
 use super::location::refuse;
 
-/// The schemes that [`StoreLocation::parse`] knows, for messages.
+/// The schemes that [`StoreLocation::parse`] accepts, for messages.
 pub(in crate::store) const SCHEMES: &str =
     "file, memory, s3, s3a, az, abfs, abfss, adl, wasb, wasbs, gs, hdfs, viewfs, http, https";
 
-/// All spellings of the schemes that [`StoreLocation::parse`] knows, except `file`. A path does not
-/// begin with one of them by chance.
+/// All spellings of the schemes that [`StoreLocation::parse`] accepts, except `file`. A path does
+/// not begin with one of them by chance.
 const KNOWN_SCHEMES: [&str; 17] = [
     "memory", "s3", "s3a", "s3n", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs", "hdfs", "viewfs", "http",
     "https",
@@ -20,13 +20,13 @@ const KNOWN_SCHEMES: [&str; 17] = [
 /// Schemes of locations that lakebed cannot read.
 const FOREIGN_SCHEMES: [&str; 3] = ["dbfs", "oss", "ftp"];
 
-/// Returns whether a text is a path that means another location in another process, because it
+/// Returns whether a string is a path that means another location in another process, because it
 /// begins in the working directory or with `~`.
 pub fn is_relative(text: &str) -> bool {
     !is_url(text) && !FilePath::new(text).is_absolute()
 }
 
-/// Returns whether a text is `scheme://…` or `file:/…`. Another text with a colon is a path.
+/// Returns whether a string is `scheme://…` or `file:/…`. Other strings with a colon are paths.
 pub(in crate::store) fn is_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let rest = text.get(scheme.len()..).unwrap_or_default();
@@ -40,12 +40,13 @@ fn is_scheme(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Azure puts shared access signatures into the query, and web servers may use it for anything.
+/// Returns whether URLs of a scheme may have a query. Azure puts shared access signatures into the
+/// query, and web servers may use it for anything.
 pub(in crate::store) fn may_have_query(scheme: &str) -> bool {
     matches!(scheme, "az" | "azure" | "abfs" | "abfss" | "adl" | "wasb" | "wasbs" | "http" | "https")
 }
 
-/// Refuses texts that are no location.
+/// Refuses strings that are not a location.
 pub(in crate::store) fn check_text(text: &str) -> Result<()> {
     if text.trim().is_empty() {
         return Err(Error::invalid_input("an empty string is no table location"));

@@ -218,7 +218,7 @@ fn dot_dot_follows_links() {
 }
 
 proptest! {
-    /// The URL of a location leads back to the same location.
+    /// Parsing the URL of a location gives the same location.
     #[test]
     fn the_clean_url_leads_back(names in proptest::collection::vec("[ -.0-~äß€]{1,8}", 0..4)) {
         prop_assume!(names.iter().all(|name| name != "." && name != ".."));

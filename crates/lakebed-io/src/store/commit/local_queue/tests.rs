@@ -55,7 +55,7 @@ async fn turn_ends_despite_inherited_file() {
     let folder = table();
     let (one, other) = (store(&folder, Env::seeded(1)), store(&folder, Env::seeded(2)));
     let turn = asked(&one).await.unwrap();
-    // As after a fork: the same open file once more.
+    // After a fork, the same open file exists once more.
     let copy = turn.0.as_ref().unwrap().try_clone().unwrap();
     drop(turn);
     assert!(asked(&other).await.unwrap().is_held());

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns a hidden file that has a name, as on systems that know no files without one.
+/// Returns a hidden file that has a name, as on systems that do not support files without one.
 fn named(target: &Path, unique: &str) -> HiddenFile {
     let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
     HiddenFile { file: File::create_new(&name).unwrap(), target: target.to_owned(), name, is_named: true }
@@ -22,7 +22,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Both kinds of hidden files in a folder of their own.
+/// Runs the test with both kinds of hidden files, each in a new folder.
 fn check(test: impl Fn(&Path, &dyn Fn(&Path, &str) -> HiddenFile)) {
     for make in [named, |target: &Path, unique: &str| create(target, unique).unwrap()] {
         let folder = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn abandoned_file_leaves_nothing() {
     });
 }
 
-/// An NFS server did what it was asked, but its answer was lost and the system asked again.
+/// An NFS server carried out a request, but its reply was lost and the system repeated the request.
 #[cfg(unix)]
 #[test]
 fn name_of_own_file_counts_as_done() {
@@ -83,7 +83,7 @@ fn name_of_own_file_counts_as_done() {
     assert_eq!(names(folder.path()), ["a"]);
 }
 
-/// A backup, or a tool that finds equal files, links the hidden file too.
+/// A backup, or a tool that finds equal files, may link the hidden file too.
 #[cfg(unix)]
 #[test]
 fn foreign_link_is_not_our_name() {

@@ -2,7 +2,8 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// Returns a folder `t` with a file, beside it one `other` with another, and a link `here` to `t`.
+/// Returns a folder with a table `t`, another table `other`, and a link `here` to `t`. Both tables
+/// have one file.
 fn tables() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["t", "other"] {

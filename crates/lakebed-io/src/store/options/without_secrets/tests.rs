@@ -40,7 +40,7 @@ fn passwords_in_addresses_stay_behind() {
     assert_eq!(kept("proxy_url", "http://hunter2@proxy:3128").as_deref(), Some("http://proxy:3128/"));
     assert_eq!(kept("proxy_url", "http://proxy:3128").as_deref(), Some("http://proxy:3128"));
     assert_eq!(kept("endpoint", "https://h/?sig=hunter2").as_deref(), Some("https://h/"));
-    // Proxies are written without a scheme, too.
+    // Proxies may also be written without a scheme.
     assert_eq!(kept("proxy_url", "alice:hunter2@proxy:3128").as_deref(), Some("http://proxy:3128/"));
     assert_eq!(kept("proxy_url", "alice:hunter2@proxy").as_deref(), Some("http://proxy/"));
     assert_eq!(kept("proxy_url", "proxy:3128").as_deref(), Some("proxy:3128"));

@@ -1,5 +1,5 @@
-//! Uploads to the local disk. A thread writes one block while the next one is collected, and the
-//! disk is asked early to store the blocks.
+//! Uploads to the local disk. A thread writes one block while the next one is collected, and
+//! flushes begin before the end of the file.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use crate::store::{Existing, Store, Unflushed};
 
 /// The size of one write to the disk.
 pub(super) const BLOCK_BYTES: usize = 4 << 20;
-/// After this many bytes a flush begins, so that less is left to flush at the end.
+/// The number of bytes after which a flush begins, so that less is left to flush at the end.
 const FLUSHED_AT_ONCE: usize = 32 << 20;
 
 /// A file that is being written.
@@ -125,8 +125,7 @@ impl FileUpload {
         Ok(())
     }
 
-    /// Returns the pieces that are to be written next, and how to create the file if it does not
-    /// exist.
+    /// Returns the pieces to write next, and a function that creates the file if it does not exist.
     fn next_step(&mut self) -> (Vec<Bytes>, impl FnOnce() -> io::Result<HiddenFile> + Send + use<>) {
         let (target, unique): (PathBuf, _) = (file_path(&self.path), self.store.options().env.new_uuid());
         let within = self.store.within();

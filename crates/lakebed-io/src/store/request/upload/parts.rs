@@ -14,7 +14,7 @@ use crate::store::{Existing, Store};
 /// The size of the first part. Stores refuse parts below 5 MiB, and larger parts cost fewer
 /// requests.
 pub(super) const FIRST_PART_BYTES: usize = 8 << 20;
-/// The number of parts with the same size. S3 and GCS take 10,000 parts, and R2 wants parts of
+/// The number of parts with the same size. S3 and GCS accept 10,000 parts, and R2 requires parts of
 /// equal size. So parts have one size up to 8 GB, and then the size doubles every thousand parts.
 /// 10,000 parts hold 7.8 TiB, more than the largest allowed object.
 const PARTS_OF_A_SIZE: usize = 1000;
@@ -141,7 +141,8 @@ impl PartsUpload {
         self.pending = Pending::default();
         if let Multipart::Begun(mut multipart, mut sending) = std::mem::replace(&mut self.multipart, Multipart::Over) {
             sending.parts.shutdown().await;
-            // The first error counts. The rules of the store remove what is left.
+            // The first error is returned. If this call fails too, the rules of the store remove
+            // the remaining parts.
             let _ = multipart.abort().await;
         }
     }
@@ -151,7 +152,7 @@ impl PartsUpload {
     }
 }
 
-/// Returns the size of a part after this many others.
+/// Returns the size of a part that follows this many others.
 pub(super) fn part_bytes(begun: usize) -> usize {
     FIRST_PART_BYTES << (begun / PARTS_OF_A_SIZE)
 }

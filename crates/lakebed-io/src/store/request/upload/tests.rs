@@ -26,7 +26,7 @@ fn observed() -> (Arc<ObservedStore>, Store) {
     (observed, store)
 }
 
-/// Bytes in which no two parts are equal.
+/// Returns bytes in which no two parts are equal.
 fn bytes(size: usize) -> Bytes {
     (0..size as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect::<Vec<u8>>().into()
 }
@@ -164,7 +164,7 @@ async fn unwritable_file_is_an_error() {
     assert!(error.message().ends_with("d/a: a part of this path is a file, not a directory"), "{error}");
 }
 
-/// Parts that end only when the test lets them.
+/// Parts that end only when the test allows it.
 #[derive(Debug)]
 struct Slow {
     now: Arc<AtomicUsize>,
@@ -237,7 +237,7 @@ async fn existing_object_is_kept_unless_replaced() {
 async fn own_object_is_recognised_after_lost_answer() {
     let (observed, store) = observed();
     let path = store.path_of("a").unwrap();
-    // The client retries on its own, and the store says that the object exists.
+    // The client retries on its own, and the store replies that the object exists.
     store.put(&path, Bytes::from_static(b"ours")).await.unwrap();
     observed.take_counts();
     let mut upload = store.upload(&path, Existing::Refuse).await.unwrap();
