@@ -49,8 +49,8 @@ pub async fn write_deletion_vectors(
     Ok(descriptors)
 }
 
-/// Returns an error for a missing deletion vector. Without its deletion vector a data file cannot
-/// be read. The error must not look like that of a data file that was deleted.
+/// Adds the deletion vector to an error of its store. A data file cannot be read without its
+/// deletion vector, and a missing vector must not look like a data file that was deleted.
 fn missing(error: Error) -> Error {
     error.within("a deletion vector cannot be read")
 }

@@ -1,4 +1,4 @@
-//! Tells which footers have complete statistics, with the same meaning as in the log
+//! Finds the footers with complete statistics, with the same meaning as in the log
 //! (`lakebed_core::stats`). A column with NaN has no upper bound, and null counts include the
 //! fields of null structs.
 
@@ -9,7 +9,7 @@ use parquet::file::statistics::Statistics;
 
 use super::file::ParquetFile;
 
-/// From this version on parquet-mr, the writer of Spark, handles NaN.
+/// The first version of parquet-mr, the writer of Spark, that handles NaN.
 const PARQUET_MR: (u32, u32) = (1, 10);
 
 /// The beginning of `created_by` in files of lakebed.

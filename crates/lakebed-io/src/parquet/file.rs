@@ -13,7 +13,7 @@ use super::file_bytes::FileBytes;
 use super::int96;
 use crate::at::At;
 
-/// An open Parquet file: its metadata and the source of its bytes. Cheap to clone.
+/// An open Parquet file: its metadata and the source of its bytes. Clones are cheap.
 #[derive(Clone)]
 pub struct ParquetFile {
     pub(super) source: FileBytes,
@@ -21,7 +21,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Row groups, columns, statistics.
+    /// Returns the metadata: row groups, columns and statistics.
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
     }

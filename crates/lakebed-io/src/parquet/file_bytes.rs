@@ -1,4 +1,4 @@
-//! The source of a file's bytes: a local file, or an object whose ranges are fetched.
+//! The source of a file's bytes: a local file, or an object with ranges that are fetched.
 
 use std::fs::File;
 use std::io;
@@ -15,8 +15,8 @@ use crate::at::At;
 use crate::cache::{self, FileKey};
 use crate::store::{ObjectVersion, Store};
 
-/// Local ranges closer than this are read together, because a system call costs more than copying
-/// the bytes between them.
+/// The greatest distance of local ranges that are read together. A system call costs more than
+/// copying the bytes between them.
 const LOCAL_GAP: u64 = 16 * 1024;
 
 /// The bytes of one file.
@@ -27,8 +27,9 @@ pub(super) enum FileBytes {
         size: u64,
         name: Arc<str>,
     },
-    /// `whole` has all bytes of a small object, which were fetched with its metadata. If others may
-    /// replace the object, `seen` has its version, and no bytes of another version are returned.
+    /// An object of another store. `whole` has all bytes of a small object, which were fetched with
+    /// its metadata. If others may replace the object, `seen` has its version, and no bytes of
+    /// another version are returned.
     Remote {
         store: Store,
         path: Path,

@@ -26,7 +26,7 @@ const TAIL_BYTES: u64 = 64 * 1024;
 /// The length of the metadata and the magic number.
 const FOOTER_BYTES: u64 = 8;
 
-/// How a file is opened.
+/// The way in which a file is opened.
 #[derive(Debug, Clone, Copy)]
 struct FooterRequest {
     page_index: PageIndex,
@@ -46,10 +46,10 @@ impl FooterRequest {
 }
 
 impl ParquetFile {
-    /// Reads the metadata of an object. If the log says the `size`, one request is mostly enough.
+    /// Reads the metadata of an object. If the log has the `size`, one request is mostly enough.
     ///
-    /// The metadata of recently read files is cached. A file that is damaged, or that is not
-    /// Parquet, is an error that names the object.
+    /// The metadata of recently read files is cached. If a file is damaged, or is not Parquet, the
+    /// error names the object.
     pub async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
         open(store, path, size, FooterRequest { page_index, is_replaceable: false }).await
     }
@@ -73,7 +73,7 @@ async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: FooterReque
     }
 }
 
-/// An open file keeps its content, even if another file takes its name.
+/// Opens a local file. An open file keeps its content, even if another file takes its name.
 fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: FooterRequest) -> Result<ParquetFile> {
     let (source, file) = open_local(store, local, name)?;
     let key = FileKey::local(local, &file);
@@ -192,7 +192,7 @@ impl FooterDecoder {
         }
     }
 
-    /// The decoder subtracts the length of the metadata from the size without a check.
+    /// Checks the length of the metadata. The decoder subtracts it from the size without a check.
     fn check_length(&self, range: &Range<u64>, bytes: &Bytes) -> Result<()> {
         let Some(footer) = (range.end == self.size).then(|| bytes.last_chunk::<{ FOOTER_BYTES as usize }>()).flatten() else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! INT96, the timestamps of old, which Spark still writes: into data files and into the statistics of checkpoints.
+//! INT96, the old type of timestamps. Spark still writes it, into data files and into the
+//! statistics of checkpoints.
 
 use std::sync::Arc;
 
@@ -6,13 +7,13 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, Schem
 use parquet::basic::Type as PhysicalType;
 use parquet::schema::types::SchemaDescriptor;
 
-/// Returns whether any column is stored so.
+/// Returns whether any column is stored as INT96.
 pub(super) fn is_in(descriptor: &SchemaDescriptor) -> bool {
     descriptor.columns().iter().any(|column| column.physical_type() == PhysicalType::INT96)
 }
 
-/// Returns the schema with INT96 read as microseconds; None if there is no INT96. As nanoseconds,
-/// the years before 1677 and after 2262 overflow.
+/// Returns the schema with INT96 read as microseconds, or `None` if there is no INT96. As
+/// nanoseconds, the years before 1677 and after 2262 would overflow.
 pub(super) fn as_micros(schema: &SchemaRef, descriptor: &SchemaDescriptor) -> Option<SchemaRef> {
     if !is_in(descriptor) {
         return None;

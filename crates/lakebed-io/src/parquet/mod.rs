@@ -1,7 +1,7 @@
 //! Parquet files of a table: reads their metadata and their columns as Arrow batches, and writes
 //! new files from batches ([`write`]).
 //!
-//! `lakebed::scan` decides what the columns mean (names, types, deleted rows). Read
+//! `lakebed::scan` gives the columns their meaning (names, types, deleted rows). Read
 //! [`ParquetFile::open`] first, then [`Decoding`], which turns row groups of one file into batches.
 //! [`order`] runs several tasks at once and keeps the order of their results.
 

@@ -16,7 +16,7 @@ impl ParquetFile {
 
 /// Returns whether statistics prove that a top-level column is null in every row.
 ///
-/// A leaf without repetition is null where its column is null. So if all such leaves are null, the
+/// A leaf without repetition is null if its column is null. So if all such leaves are null, the
 /// column is null, provided that each of its values has at least one leaf that is never null. Every
 /// action of a checkpoint has one.
 fn is_all_null(group: &RowGroupMetaData, column: &str) -> bool {

@@ -2,8 +2,8 @@
 //!
 //! [`in_order`] is given a producer, which starts one task after the other on its [`Lanes`]. Each
 //! task sends its results to its own lane. The stream empties the first lane, then the second, and
-//! so on. The number of open lanes is limited. Dropping the stream stops all tasks, except that
-//! code which is already computing runs on until its next result, when it finds its lane closed.
+//! so on. The number of open lanes is limited. Dropping the stream stops all tasks. A task that is
+//! computing at this moment stops at its next result, when it finds its lane closed.
 
 use std::future::Future;
 use std::ops::ControlFlow;

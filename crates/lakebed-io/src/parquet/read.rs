@@ -30,7 +30,7 @@ use crate::at::At;
 
 const DEFAULT_BATCH_ROWS: usize = 8192;
 
-/// Permits to compute, one for each core. Cheap to clone. Clones share the permits.
+/// Permits to compute, one for each core. Clones are cheap and share the permits.
 #[derive(Clone)]
 pub struct Cores {
     permits: Arc<Semaphore>,
@@ -70,7 +70,7 @@ impl Cores {
         });
         match task.await {
             Ok(result) => result,
-            // Decoding indexes into bytes of another writer.
+            // Decoding uses positions in bytes that another writer wrote.
             Err(error) if error.is_panic() => Err(Error::corrupt(place, "its bytes cannot be decoded").with_source(error)),
             Err(error) => Err(error).at(place),
         }

@@ -21,7 +21,7 @@ use crate::store::{Unflushed, Upload};
 const BLOCK_BYTES: usize = 1 << 20;
 /// The number of blocks that may wait to be sent.
 const BLOCKS_AHEAD: usize = 2;
-/// Fewer bytes than this are sent without a task of their own, because they need not wait for the
+/// The number of bytes below which no separate task sends them, because they need not wait for the
 /// disk or the network.
 const FEW_BYTES: u64 = BLOCK_BYTES as u64;
 

@@ -1,7 +1,7 @@
 //! Cuts large row groups into runs of rows that are decoded separately. This takes less memory and
 //! uses several cores for one row group.
 //!
-//! The page index says where the bytes of a run are. Without it a row group is not cut.
+//! The page index has the positions of a run's bytes. Without it a row group is not cut.
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
@@ -10,7 +10,7 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use super::file::ParquetFile;
 
-/// The decoded size of a slice over all columns of the file, as far as page boundaries allow.
+/// The decoded size of a slice over all columns of the file. Page boundaries may make it larger.
 const SLICE_BYTES: u64 = 32 << 20;
 
 impl ParquetFile {
@@ -23,7 +23,7 @@ impl ParquetFile {
     }
 }
 
-/// Rows of one row group. Without a selection, all of its rows.
+/// Rows of one row group. Without a selection, these are all of its rows.
 pub(super) struct Slice {
     pub(super) row_group: usize,
     pub(super) selection: Option<RowSelection>,
@@ -56,7 +56,7 @@ fn cuts(group: &RowGroupMetaData, columns: &[OffsetIndexMetaData], projection: O
     let (bytes, rows) = (u64::try_from(group.total_byte_size()).ok()?, usize::try_from(group.num_rows()).ok()?);
     let wanted = usize::try_from(bytes / SLICE_BYTES).ok()?;
     let starts = page_starts(columns, projection, wanted);
-    // The file claims the size and the row count. The pages were read.
+    // The size and the row count come from the file and may be wrong. The pages were read.
     let count = wanted.min(starts.len());
     if count < 2 {
         return None;
@@ -92,8 +92,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns a row group that claims this many bytes and rows, and whose columns have pages at
-    /// these rows.
+    /// Returns the cuts of a row group that claims this many bytes and rows, and that has columns
+    /// with pages at these rows.
     fn cuts_of(bytes: i64, rows: i64, pages: &[&[i64]]) -> Option<Vec<usize>> {
         let schema = parse_message_type("message m { required int64 a; }").unwrap();
         let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema)));

@@ -34,7 +34,7 @@ use super::row_slices::slices;
 use super::{Cores, PageIndex, ParquetFile, ReadOptions};
 use crate::store::Store;
 
-/// Counts requests.
+/// A store that counts requests.
 #[derive(Debug, Default)]
 struct Counting {
     inner: InMemory,
@@ -98,7 +98,7 @@ impl Fixture {
         Self { counting, store }
     }
 
-    /// Returns how many requests were made since the last call.
+    /// Returns the number of requests since the last call.
     fn requests(&self) -> usize {
         self.counting.requests.swap(0, Ordering::SeqCst)
     }
@@ -108,7 +108,8 @@ impl Fixture {
     }
 }
 
-/// Column `a` counts from 0, column `b` is its text, padded; in row groups of `group` rows.
+/// Returns a file with row groups of `group` rows. Column `a` counts from 0, and column `b` is the
+/// same number as a padded string.
 fn numbered(rows: i64, group: usize, padding: usize) -> Vec<u8> {
     numbered_from(0..rows, group, padding)
 }
@@ -174,7 +175,7 @@ async fn metadata_of_large_file_is_cached() {
     fixture.open(Some(size), PageIndex::Read).await.unwrap();
     assert_eq!(fixture.requests(), 0);
 
-    // Another store at the same URL is another store.
+    // A different store at the same URL does not share cache entries.
     let other = Fixture::with("f.parquet", numbered(4000, 1000, 200)).await;
     other.open(Some(size), PageIndex::Skip).await.unwrap();
     assert_eq!(other.requests(), 1);
@@ -225,7 +226,7 @@ async fn a_missing_file_is_not_found() {
     assert!(error.is_not_found(), "{error}");
 }
 
-/// Even if every page of one could stand for that of the other.
+/// This holds even if every page of one object could be used in place of a page of the other.
 #[tokio::test]
 async fn replaced_object_is_never_mixed_with_successor() {
     let before = numbered(4000, 1000, 200);
@@ -233,7 +234,7 @@ async fn replaced_object_is_never_mixed_with_successor() {
         let fixture = Fixture::with("f.parquet", before.clone()).await;
         let (path, size) = (Path::from("f.parquet"), Some(before.len() as u64));
         let open = || ParquetFile::open_replaceable(&fixture.store, &path, size, PageIndex::Read);
-        // The second is opened by what is known from the first.
+        // The second open uses the cached footer of the first.
         let opened = [open().await.unwrap(), open().await.unwrap()];
         fixture.counting.put(&path, after.clone().into()).await.unwrap();
         for file in opened.into_iter().chain([open().await.unwrap()]) {
@@ -256,7 +257,7 @@ async fn local_files_are_read_like_objects() {
     assert!(file.is_local());
     assert_eq!(read_longs(&file, ReadOptions::default()).await, (0..4000).collect::<Vec<_>>());
 
-    // The same name and size with other content is another file.
+    // A file with the same name and size but other content is another file.
     std::thread::sleep(Duration::from_millis(20));
     std::fs::write(directory.path().join("f.parquet"), numbered(4000, 500, 200)).unwrap();
     let file = ParquetFile::open(&store, &path, None, PageIndex::Read).await.unwrap();
@@ -303,7 +304,7 @@ async fn options_choose_columns_row_groups_and_rows() {
 
 #[tokio::test]
 async fn large_row_groups_are_cut_at_pages() {
-    // Two row groups of 75 MB, with pages of 100 rows.
+    // The file has two row groups of 75 MB, with pages of 100 rows.
     let bytes = numbered(50_000, 25_000, 3000);
     let fixture = Fixture::with("f.parquet", bytes).await;
     let unindexed = fixture.open(None, PageIndex::Skip).await.unwrap();
@@ -347,7 +348,7 @@ async fn damaged_pages_are_corrupt_by_name() {
 
 #[tokio::test]
 async fn statistics_show_row_groups_without_column() {
-    // Rows 0..100 have `add`, the others only `txn`.
+    // Rows 0..100 have `add`, and the others have only `txn`.
     let inner = Fields::from(vec![Field::new("path", DataType::Utf8, false)]);
     let paths: ArrayRef = Arc::new(StringArray::from_iter_values((0..300).map(|row| format!("f{row}"))));
     let present = |range: Range<usize>| Some((0..300).map(|row| range.contains(&row)).collect::<Vec<_>>().into());
@@ -362,7 +363,7 @@ async fn statistics_show_row_groups_without_column() {
     let file = fixture.open(None, PageIndex::Skip).await.unwrap();
     assert_eq!(file.row_groups_with("add"), [0]);
     assert_eq!(file.row_groups_with("txn"), [1, 2]);
-    // Nothing is known of a column that is not there.
+    // Nothing is known about a missing column.
     assert_eq!(file.row_groups_with("metaData"), [0, 1, 2]);
 }
 
@@ -373,7 +374,7 @@ async fn results_keep_order_of_start() {
             let slot = lanes.slot().await?;
             lanes.start(slot, move |lane| async move {
                 for step in 0..3 {
-                    // The later, the faster.
+                    // Later tasks are faster.
                     tokio::time::sleep(Duration::from_millis((20 - piece) % 7)).await;
                     let _ = lane.send((piece, step));
                 }

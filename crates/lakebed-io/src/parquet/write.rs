@@ -1,5 +1,5 @@
 //! Writes Parquet files. Batches are encoded column by column on as many cores as are free, and are
-//! sent to the store row group by row group. The callers decide what the columns mean.
+//! sent to the store row group by row group. The callers give the columns their meaning.
 //!
 //! Read [`ParquetWriter::create`] first. `options` describes how to write files, and `dictionary`
 //! decides which columns gain by a dictionary. `flat_column` writes most columns of numbers and
@@ -36,8 +36,8 @@ use crate::store::{Existing, Store, Unflushed};
 pub(super) use self::flat_column::FlatChunk;
 pub use self::options::{Codec, WriteOptions};
 
-/// Batches with fewer values than this are encoded on the calling thread, because changing threads
-/// would take longer.
+/// The number of values below which batches are encoded on the calling thread, because changing
+/// threads would take longer.
 const FEW_VALUES: usize = 1 << 16;
 
 /// A file that is being written. It is not visible before it is finished. If it is dropped earlier,
@@ -70,7 +70,7 @@ struct Column {
     field: FieldRef,
     writers: Vec<ArrowColumnWriter>,
     has_nan: bool,
-    /// How to write the column as a flat column, if it can be one.
+    /// The settings for writing the column as a flat column, if it can be one.
     flat: Option<FlatColumn>,
     /// The writer that replaces the other writers if the column's rows are written as a flat
     /// column.

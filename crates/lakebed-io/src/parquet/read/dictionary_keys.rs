@@ -1,5 +1,5 @@
-//! Columns that come as they are stored: as keys into the dictionary of their row group, where all pages are such. A value is then decoded
-//! once, however many rows have it.
+//! Reads columns as keys into the dictionary of their row group. This is possible if all pages of a
+//! column are stored as keys. A value is then decoded once, independent of the number of its rows.
 //!
 //! Read [`KeyReader::open`] first.
 
@@ -29,40 +29,41 @@ use super::options::ReadOptions;
 use crate::at::At;
 use crate::parquet::LENGTH_BYTES;
 
-/// Which columns of a row group are to come as keys, beside others that do not.
+/// The columns of a row group that are to be read as keys, among columns that are not.
 pub(super) struct KeyColumns {
     group: usize,
-    /// For each column of a batch, the leaf of one that is to.
+    /// For each column of a batch, the leaf of the column if it is to be read as keys.
     columns: Vec<Option<usize>>,
-    /// For each its field in the file.
+    /// For each column of a batch, its field in the file.
     fields: Vec<FieldRef>,
 }
 
-/// Columns of a row group that come as keys.
+/// The columns of a row group that are read as keys.
 pub(super) struct KeyReader {
-    /// For each column of a batch one that does.
+    /// For each column of a batch, the column chunk if it is read as keys.
     columns: Vec<Option<KeyChunk>>,
-    /// For each its field in the file.
+    /// For each column of a batch, its field in the file.
     fields: Vec<FieldRef>,
 }
 
-/// One of them, of which the next rows have not been read.
+/// The unread rest of a column that is read as keys.
 struct KeyChunk {
     name: String,
     values: ArrayRef,
     pages: VecDeque<KeyPage>,
 }
 
-/// Rows of which the next ones have not been read.
+/// The unread rows of a page.
 struct KeyPage {
     rows: usize,
-    /// Where rows may be null, 1 for those that are not.
+    /// The levels of a column that may be null. A level is 1 for a row that is not null.
     levels: Option<RleDecoder>,
     keys: RleDecoder,
 }
 
 impl KeyColumns {
-    /// Those that `options` allow and the metadata of the file, as far as it tells. None if there are none.
+    /// Returns the columns that `options` allow and that are stored as keys according to the file's
+    /// metadata. It returns `None` if there are no such columns.
     pub(super) fn of(metadata: &ArrowReaderMetadata, options: &ReadOptions) -> Option<Self> {
         let is_whole = options.selection.is_none() && options.filter.is_none() && options.limit.is_none();
         let group = match options.row_groups.as_deref() {
@@ -87,17 +88,17 @@ impl KeyColumns {
         any.then_some(Self { group, columns, fields })
     }
 
-    /// Their leaves.
+    /// Returns the leaves of the columns that are read as keys.
     pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
         self.columns.iter().copied().flatten()
     }
 
-    /// Returns whether all columns are such.
+    /// Returns whether all columns are read as keys.
     pub(super) fn are_all(&self) -> bool {
         self.columns.iter().all(Option::is_some)
     }
 
-    /// Where their bytes are.
+    /// Returns the byte ranges of the columns that are read as keys.
     pub(super) fn ranges(&self, metadata: &ParquetMetaData) -> Vec<Range<u64>> {
         let range = |leaf: usize| {
             let (start, length) = metadata.row_group(self.group).column(leaf).byte_range();
@@ -108,7 +109,8 @@ impl KeyColumns {
 }
 
 impl KeyReader {
-    /// Of the bytes of their leaves. None if anything about one of them is unusual, as where some of its pages hold no keys.
+    /// Opens the columns, given the bytes of their leaves. Returns `None` if one of them is
+    /// unusual, for example if some of its pages hold no keys.
     pub(super) fn open(wanted: KeyColumns, bytes: Vec<Bytes>, metadata: &ParquetMetaData) -> Result<Option<Self>> {
         let group = metadata.row_group(wanted.group);
         let mut bytes = bytes.into_iter();
@@ -126,7 +128,7 @@ impl KeyReader {
         Ok(Some(Self { columns, fields: wanted.fields }))
     }
 
-    /// Returns the next rows: of all columns, given the others.
+    /// Returns the next rows with all columns. `others` has the columns that are not read as keys.
     pub(super) fn join(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
         let (mut others_left, rows) = (others.columns().iter(), others.num_rows());
         let mut columns = Vec::with_capacity(self.columns.len());
@@ -146,8 +148,8 @@ impl KeyReader {
     }
 }
 
-/// Returns whether a column of a file is stored in a way that may come as keys into values of this
-/// type, as far as its metadata tells.
+/// Returns whether a column of a file can be read as keys into values of this type, according to
+/// its metadata.
 fn may_be_keyed(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
     let column = chunk.column_descr();
     let is_flat = column.path().parts().len() == 1 && column.max_rep_level() == 0 && column.max_def_level() < 2;
@@ -158,7 +160,7 @@ fn may_be_keyed(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
 }
 
 impl KeyChunk {
-    /// None if anything about it is unusual.
+    /// Opens a column chunk. Returns `None` if it is unusual.
     fn open(bytes: Bytes, group: &RowGroupMetaData, leaf: usize, data_type: &ArrowType) -> Result<Option<Self>> {
         let chunk = group.column(leaf);
         let column = chunk.column_descr();
@@ -184,7 +186,7 @@ impl KeyChunk {
         Ok(Some(Self { name, values, pages }))
     }
 
-    /// Returns the next rows; there must be so many.
+    /// Returns the next rows. There must be this many.
     fn next(&mut self, rows: usize) -> Result<ArrayRef> {
         let mut keys = vec![0_i32; rows];
         let (mut done, mut valid) = (0, BooleanBufferBuilder::new(0));
@@ -211,7 +213,7 @@ impl KeyChunk {
 }
 
 impl KeyPage {
-    /// None for pages of other kinds.
+    /// Opens a page. Returns `None` for pages of other kinds.
     fn open(page: Page, is_nullable: bool) -> Option<Self> {
         let (rows, levels, keys) = match page {
             Page::DataPage {
@@ -244,7 +246,7 @@ impl KeyPage {
             }
             _ => return None,
         };
-        // Where all rows are null there may be nothing.
+        // If all rows are null, there may be no bytes.
         let bits = keys.first().copied().unwrap_or(0);
         if bits > 32 {
             return None;
@@ -261,7 +263,8 @@ impl KeyPage {
         Some(Self { rows: rows as usize, levels, keys: decoder(bits, keys.slice(1.min(keys.len())..))? })
     }
 
-    /// Reads the next rows, of which there are `before`; `valid` is only filled once something is null.
+    /// Reads the next rows. The number of rows before them is `before`. `valid` is empty until a
+    /// row is null.
     fn read(&mut self, into: &mut [i32], valid: &mut BooleanBufferBuilder, before: usize) -> parquet::errors::Result<()> {
         self.rows -= into.len();
         let Some(decoder) = &mut self.levels else {
@@ -279,7 +282,7 @@ impl KeyPage {
         }
         valid.append_n(before - valid.len(), true);
         levels.iter().for_each(|level| valid.append(*level == 1));
-        // From the last to the first, each key moves to its row.
+        // The keys are at the beginning. Each key moves to its row, beginning with the last one.
         for (row, level) in levels.iter().enumerate().rev() {
             into[row] = if *level == 1 {
                 left -= 1;
@@ -292,7 +295,7 @@ impl KeyPage {
     }
 }
 
-/// Decodes just so many.
+/// Decodes exactly as many values as fit into `into`.
 fn fill<T: parquet::util::bit_util::FromBitpacked + Clone>(
     decoder: &mut RleDecoder,
     into: &mut [T],
@@ -303,7 +306,8 @@ fn fill<T: parquet::util::bit_util::FromBitpacked + Clone>(
     }
 }
 
-/// Returns the values of a dictionary; None if they are not of this type, or there are fewer.
+/// Returns the values of a dictionary, or `None` if they are not of this type, or if there are
+/// fewer.
 fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type: &ArrowType) -> Option<ArrayRef> {
     match (column.physical_type(), data_type) {
         (PhysicalType::INT32, data_type) => {
@@ -340,7 +344,7 @@ fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type:
         }
         (PhysicalType::BYTE_ARRAY, ArrowType::Utf8View) => {
             let mut texts = StringViewBuilder::with_capacity(count.min(bytes.len() / LENGTH_BYTES));
-            // Texts stay where they are, with their lengths between them.
+            // The strings are not copied. In the page, each has its length before it.
             let size = u32::try_from(bytes.len()).ok().filter(|size| *size < u32::MAX)?;
             let (page, mut start) = (texts.append_block(Buffer::from(bytes.clone())), 0);
             for _ in 0..count {
@@ -356,9 +360,9 @@ fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type:
     }
 }
 
-/// Bytes of a file.
+/// The bytes of a column chunk.
 struct ColumnBytes {
-    /// Where they are in it.
+    /// The position of the bytes in the file.
     start: u64,
     bytes: Bytes,
 }

@@ -1,4 +1,4 @@
-//! What is read of a Parquet file, and how.
+//! Options for reading a Parquet file.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowFilter, RowSelection,
 /// Creates a new filter for each decoder.
 pub type FilterSource = Arc<dyn Fn() -> RowFilter + Send + Sync>;
 
-/// What is read of a file, and how. The default is everything.
+/// The parts of a file that are read, and the way to read them. The default is to read everything.
 #[derive(Clone, Default)]
 pub struct ReadOptions {
     /// The metadata of
@@ -21,7 +21,7 @@ pub struct ReadOptions {
     pub row_groups: Option<Vec<usize>>,
     /// The rows of the chosen row groups.
     pub selection: Option<RowSelection>,
-    /// How a selection is applied. The default depends on its shape.
+    /// The way in which a selection is applied. The default depends on its shape.
     pub selection_policy: RowSelectionPolicy,
     /// A filter. Its columns are decoded first.
     pub filter: Option<FilterSource>,
@@ -29,7 +29,7 @@ pub struct ReadOptions {
     pub batch_rows: Option<usize>,
     /// The greatest number of rows in total.
     pub limit: Option<usize>,
-    /// Leaf columns that may be read as keys into a dictionary. They are, if a single row group is
-    /// read as a whole and the file stores them so.
+    /// Leaf columns that may be read as keys into a dictionary. They are read as keys if a single
+    /// row group is read as a whole and the file stores them as keys.
     pub keyed: Vec<usize>,
 }

@@ -1,4 +1,4 @@
-//! Bounds of texts and bytes in footers and page indexes.
+//! Checks bounds of strings and bytes in footers and page indexes.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::parquet::{Cores, PageIndex, ParquetFile};
 const ROWS: usize = 45_000;
 
 /// Returns a file of three row groups. Its values have this length and differ only in their last
-/// five bytes. The columns hold them as text without a dictionary, as text with one, as bytes, and
-/// as bytes in a struct.
+/// five bytes. The columns hold them as strings without a dictionary, as strings with one, as
+/// bytes, and as bytes in a struct.
 async fn written(length: usize) -> ParquetFile {
     let texts: Vec<String> = (0..ROWS).map(|row| format!("{}{row:05}", "x".repeat(length - 5))).collect();
     let text: ArrayRef = Arc::new(StringArray::from(texts.clone()));

@@ -1,4 +1,5 @@
-//! Columns that come as keys into dictionaries, as `read/keyed.rs` reads them, beside the same columns as values.
+//! Compares columns that `read/dictionary_keys.rs` reads as keys with the same columns read as
+//! values.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -26,7 +27,7 @@ use rand::{Rng, SeedableRng};
 use super::Fixture;
 use crate::parquet::{Cores, PageIndex, ParquetFile, ReadOptions};
 
-/// Which rows are null.
+/// The rows that are null.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Nulls {
     Required,
@@ -49,8 +50,8 @@ impl Nulls {
     }
 }
 
-/// Returns a column of each type that may come as keys, of 50 different values; and the leaves
-/// behind those, which may not.
+/// Returns a batch with a column of each type that may be read as keys, each with 50 different
+/// values. It also has columns that may not be read as keys.
 fn rows(count: usize, nulls: Nulls) -> RecordBatch {
     let value = |row: usize| (!nulls.has(row)).then_some((row * row % 50) as i64);
     fn numbers<T: ArrowPrimitiveType>(
@@ -89,12 +90,12 @@ fn rows(count: usize, nulls: Nulls) -> RecordBatch {
     RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, column)| column).collect()).unwrap()
 }
 
-/// The columns above that may come as keys. `row`, `nested` and `truth` may not.
+/// The columns above that may be read as keys. `row`, `nested` and `truth` may not.
 const KEYED: [&str; 10] = ["byte", "short", "int", "day", "long", "moment", "local", "small", "large", "text"];
 /// All leaves of the file.
 const LEAVES: Range<usize> = 0..14;
 
-/// Small pages and row groups.
+/// Returns properties with small pages and row groups.
 fn small() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_data_page_row_count_limit(300)
@@ -115,7 +116,7 @@ async fn open(bytes: impl Into<Bytes>) -> ParquetFile {
     Fixture::with("f.parquet", bytes).await.open(None, PageIndex::Read).await.unwrap()
 }
 
-/// Columns as the types that they were written as.
+/// Returns the metadata for reading columns as the types that were written.
 fn typed(file: &ParquetFile, batch: &RecordBatch) -> ArrowReaderMetadata {
     file.reader_metadata(Some(batch.schema()), ArrowReaderOptions::new()).unwrap()
 }
@@ -124,7 +125,7 @@ fn options(file: &ParquetFile, batch: &RecordBatch) -> ReadOptions {
     ReadOptions { metadata: Some(typed(file, batch)), ..Default::default() }
 }
 
-/// Returns the batches of one row group, or of what else is chosen.
+/// Returns the batches of one row group, or of the rows that the options choose.
 async fn decode(file: &ParquetFile, options: ReadOptions) -> lakebed_core::Result<Vec<RecordBatch>> {
     let batches = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&batches);
@@ -136,7 +137,7 @@ async fn decode(file: &ParquetFile, options: ReadOptions) -> lakebed_core::Resul
     Ok(std::mem::take(&mut batches.lock().unwrap()))
 }
 
-/// Returns the names of the columns that come as keys.
+/// Returns the names of the columns that were read as keys.
 fn keyed_names(batch: &RecordBatch) -> Vec<String> {
     let columns = batch.schema_ref().fields().iter().zip(batch.columns());
     let keyed = columns.filter(|(field, column)| {
@@ -146,7 +147,7 @@ fn keyed_names(batch: &RecordBatch) -> Vec<String> {
     keyed.map(|(field, _)| field.name().clone()).collect()
 }
 
-/// Returns one batch of all, of values.
+/// Combines all batches into one batch with values instead of keys.
 fn as_values(batches: &[RecordBatch]) -> Vec<ArrayRef> {
     let column = |index: usize| {
         let parts = batches.iter().map(|batch| match batch.column(index).data_type() {
@@ -159,7 +160,8 @@ fn as_values(batches: &[RecordBatch]) -> Vec<ArrayRef> {
     (0..batches[0].num_columns()).map(column).collect()
 }
 
-/// Reads every row group as values and as keys: the rows are the same, and these columns come as keys.
+/// Reads every row group as values and as keys. The rows must be the same, and these columns must
+/// be read as keys.
 async fn check(file: &ParquetFile, base: ReadOptions, expected: &[&str]) {
     for group in 0..file.metadata().num_row_groups() {
         let ordinary = ReadOptions { row_groups: Some(vec![group]), ..base.clone() };
@@ -185,7 +187,7 @@ async fn any_writer_gives_columns_as_keys() {
                 let file = open(bytes).await;
                 for batch_rows in [None, Some(1000), Some(77)] {
                     let base = ReadOptions { batch_rows, ..options(&file, &batch) };
-                    // Of a dictionary without values nothing is gained.
+                    // A dictionary without values has no advantage.
                     let expected = if nulls == Nulls::All { keyed_of_nulls(&file, &base).await } else { names(&KEYED) };
                     check(&file, base, &expected.iter().map(String::as_str).collect::<Vec<_>>()).await;
                 }
@@ -198,7 +200,7 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Where all is null it does not matter in which way.
+/// If all values are null, a column may be read in either way.
 async fn keyed_of_nulls(file: &ParquetFile, base: &ReadOptions) -> Vec<String> {
     let keyed = ReadOptions { row_groups: Some(vec![0]), keyed: LEAVES.collect(), ..base.clone() };
     keyed_names(&decode(file, keyed).await.unwrap()[0])
@@ -210,7 +212,7 @@ async fn only_requested_columns_come_as_keys() {
     let file = open(write(&batch, small())).await;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     let whole = decode(&file, options(&file, &batch)).await.unwrap();
-    // Leaves 3 and 4 are those of `nested`; 6 is `long`, 7 `row`, 12 `text`.
+    // Leaves 3 and 4 are those of `nested`. Leaf 6 is `long`, 7 is `row`, and 12 is `text`.
     for (projected, keyed, expected) in [
         (vec![6, 12], vec![6, 12], vec!["long", "text"]),
         (vec![6], vec![6], vec!["long"]),
@@ -316,14 +318,14 @@ async fn batches_are_made_on_threads_for_computing() {
     }
 }
 
-/// Two columns, so small that most changes of a byte matter.
+/// Returns columns that are so small that most changes of a byte have an effect.
 fn tiny(rows: usize, nulls: Nulls) -> RecordBatch {
     let whole = self::rows(rows, nulls);
     let index = |name: &str| whole.schema_ref().index_of(name).unwrap();
     whole.project(&["long", "text", "row"].map(index)).unwrap()
 }
 
-/// Where column `leaf` is.
+/// Returns the byte range of column `leaf`.
 fn range(file: &ParquetFile, leaf: usize) -> Range<usize> {
     let (start, length) = file.metadata().row_group(0).column(leaf).byte_range();
     start as usize..(start + length) as usize
@@ -353,7 +355,7 @@ async fn damaged_columns_are_errors_or_rows() {
                 let batch_rows = [None, Some(64)][seed as usize % 2];
                 let base = ReadOptions { batch_rows, projection, row_groups: Some(vec![0]), ..options(&file, &batch) };
                 let keyed = ReadOptions { keyed: vec![0, 1], ..base };
-                // A panic that escapes fails the test.
+                // A panic that is not caught fails the test.
                 let read = tokio::time::timeout(Duration::from_secs(20), decode(&file, keyed)).await.expect("it hangs");
                 outcomes[usize::from(read.is_ok())] += 1;
                 let Ok(read) = read else { continue };
@@ -365,7 +367,8 @@ async fn damaged_columns_are_errors_or_rows() {
     assert!(outcomes.iter().all(|count| *count > 200), "{outcomes:?}");
 }
 
-/// Flips bits, writes other bytes, or lets the rest be missing, or come from before.
+/// Damages bytes. It flips a bit, writes another byte, or replaces the rest by zeros or by earlier
+/// bytes.
 fn damage(bytes: &mut [u8], random: &mut impl Rng) {
     let at = random.random_range(0..bytes.len());
     match random.random_range(0..5) {
@@ -382,7 +385,8 @@ fn damage(bytes: &mut [u8], random: &mut impl Rng) {
 
 #[tokio::test]
 async fn keys_beyond_dictionary_are_corrupt() {
-    // 5 values have keys of 3 bits, so 7 is one that may be written. A run of one key is its length and the key.
+    // Five values have keys of 3 bits, so 7 can be written as a key. A run of one key is stored as
+    // its length and the key.
     for nulls in [Nulls::Required, Nulls::None] {
         let numbers = (0..4000).map(|row| if row < 3000 { row % 5 } else { 4 });
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));

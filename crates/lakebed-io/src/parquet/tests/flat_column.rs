@@ -196,8 +196,8 @@ impl Table {
         !self.options.plain_columns.is_empty()
     }
 
-    /// Returns whether parquet's writer has no part in it, whose pages are larger than they should
-    /// be.
+    /// Returns whether the column is written without parquet's writer, which makes larger pages
+    /// than it should.
     fn is_flat(&self) -> bool {
         self.is_plain() || self.parts.iter().all(|part| part.comes.as_dictionary_opt::<Int32Type>().is_some())
     }
@@ -206,7 +206,7 @@ impl Table {
         self.parts.iter().flat_map(|part| part.cells.iter().cloned()).collect()
     }
 
-    /// Returns the batches as they arrive, or as values, which parquet's own writer gets.
+    /// Returns the batches as they arrive, or as values for parquet's own writer.
     fn batches(&self, are_values: bool) -> Vec<RecordBatch> {
         let mut first = 0;
         let batch = |part: &Rows| {
@@ -635,8 +635,8 @@ fn text_bounds_equal_those_of_parquet_writer() {
     }
 }
 
-/// The upper bound of a long string may be above that of a greater one, whose characters have more
-/// bytes.
+/// If the characters of a long string have fewer bytes than those of a greater string, its upper
+/// bound may still be greater than that string's upper bound.
 #[test]
 fn page_order_is_order_of_bounds() {
     let least = format!("ab{}", "\u{7f}".repeat(100));

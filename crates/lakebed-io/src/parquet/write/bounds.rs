@@ -2,7 +2,7 @@
 //! page or of a column chunk from others.
 //!
 //! Values with a common prefix differ in the bytes after it, so bounds keep the prefix and some
-//! bytes more.
+//! more bytes.
 
 use lakebed_core::Result;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
@@ -31,7 +31,7 @@ pub(super) struct Bound {
 /// The content of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Values in UTF-8, whose bounds are in UTF-8, too.
+    /// Values in UTF-8. Their bounds are in UTF-8 too.
     Text,
     Bytes,
 }
@@ -95,7 +95,7 @@ fn next(value: &[u8], content: Content) -> Option<Vec<u8>> {
     text.char_indices().rev().find_map(next)
 }
 
-/// Whether the bounds of pages ascend or descend.
+/// The order of pages by their bounds: ascending or descending.
 #[derive(Debug)]
 pub(super) struct PageOrder<T> {
     is_ascending: bool,
@@ -127,7 +127,7 @@ impl<T: PartialOrd> PageOrder<T> {
     }
 }
 
-/// Shortens the bounds of a chunk of texts or bytes, and those of its pages.
+/// Shortens the bounds of a chunk of strings or bytes, and those of its pages.
 pub(super) fn shorten(chunk: &mut ArrowColumnChunk) -> Result<()> {
     let close = chunk.close_mut();
     if close.metadata.column_type() != Type::BYTE_ARRAY {

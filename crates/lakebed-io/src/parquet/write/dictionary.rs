@@ -1,9 +1,9 @@
 //! Decides which columns are better written without a dictionary.
 //!
 //! An encoder with a dictionary looks every value up, and gives the dictionary up only when it has
-//! become too large. Where nearly all values differ, this is the most expensive part of writing,
-//! and the file is not smaller for it. So some values are counted first. The number of repeated
-//! values gives an estimate of how many different values there are in all, as in the birthday
+//! become too large. If nearly all values differ, this is the most expensive part of writing, and
+//! the file does not become smaller. So the values of a sample are counted first. The number of
+//! repeated values gives an estimate of the number of different values in all, as in the birthday
 //! problem. Read [`without_dictionary`].
 
 use arrow_array::cast::AsArray;
@@ -13,7 +13,7 @@ use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
 use crate::parquet::LENGTH_BYTES;
 
-/// The encoder gives up a dictionary that is larger than this.
+/// The size above which the encoder gives up a dictionary.
 const MOST_BYTES: f64 = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT as f64;
 
 /// Returns the columns for which a dictionary does not make the file smaller, judged from a sample
@@ -36,8 +36,8 @@ struct Seen {
     rows: usize,
     /// The number of different values in the sample.
     different: f64,
-    /// An estimate of the different values in all. It is infinite if no two values of the sample
-    /// are equal.
+    /// An estimate of the number of different values in all rows. It is infinite if no two values
+    /// of the sample are equal.
     values: f64,
     /// The average number of bytes that a value takes in the file.
     width: f64,
@@ -46,8 +46,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Returns `None` for a column without values, and for types whose values are not compared
-    /// here.
+    /// Returns the facts about a column. The result is `None` for a column without values, and for
+    /// types with values that are not compared here.
     fn of(array: &dyn Array) -> Option<Self> {
         let (mut keys, mut bytes) = (Vec::with_capacity(array.len()), 0);
         let mut see = |value: &[u8], in_file: usize| {
@@ -112,12 +112,13 @@ fn key(value: &[u8]) -> u64 {
     step(step(key, u64::from_le_bytes(last)), value.len() as u64)
 }
 
-/// Returns how many different values are expected when one of `values` is drawn this many times.
+/// Returns the expected number of different values if one of `values` is drawn this many times.
 fn met(values: f64, draws: f64) -> f64 {
     -values * (-draws / values).exp_m1()
 }
 
-/// Returns the inverse of `met`: estimates how many values there are if `different` were drawn.
+/// Returns the inverse of `met`: an estimate of the number of values if `different` ones were
+/// drawn.
 fn how_many(different: f64, draws: f64) -> f64 {
     if different >= draws {
         return f64::INFINITY;
@@ -200,10 +201,12 @@ mod tests {
 
     #[test]
     fn dictionary_is_judged_by_file_size() {
-        // 30,000 different values: with all 100,000 rows 30,000 × 8 + 100,000 × 15 / 8 bytes are less than 800,000.
+        // There are 30,000 different values. With all 100,000 rows, 30,000 × 8 + 100,000 × 15 / 8
+        // bytes are less than 800,000.
         let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 30_000)));
         assert!(without(vec![("wide", wide)], 100_000, 100_000).is_empty());
-        // Of 2,000,000, about 97,500 are met: the dictionary alone is as large as the values.
+        // Of 2,000,000 values, about 97,500 are drawn, so the dictionary alone is as large as the
+        // values.
         let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 2_000_000)));
         assert_eq!(without(vec![("wide", wide)], 100_000, 100_000), ["wide"]);
         // If more rows may follow, those of the row group count too: 100,000 × 8 + 1,000,000 × 17 / 8 bytes against 8,000,000.
@@ -214,7 +217,8 @@ mod tests {
 
     #[test]
     fn all_rows_at_hand_are_counted_exactly() {
-        // Ten rows of five values: 5 × 4 + 10 × 3 / 8 bytes against 40. Of nine: 9 × 4 + 10 × 4 / 8 against 40.
+        // Ten rows of five values take 5 × 4 + 10 × 3 / 8 bytes with a dictionary, and 40 without
+        // one. Ten rows of nine values take 9 × 4 + 10 × 4 / 8 bytes with one, and 40 without one.
         let five: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5, 1, 2, 3, 4, 5]));
         let nine: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 9]));
         assert_eq!(without(vec![("five", five), ("nine", nine)], 10, 10), ["nine"]);
@@ -259,7 +263,8 @@ mod tests {
             assert!((found / values - 1.0).abs() < 1e-3, "{values}: {found}");
         }
         assert!(how_many(1024.0, 1024.0).is_infinite());
-        // Drawn once from a hundred each: 100 × (1 − 0.99^100) = 63.397 in expectation.
+        // One of a hundred values is drawn a hundred times. The expected number of different values
+        // is 100 × (1 − 0.99^100) = 63.397.
         assert!((met(100.0, 100.0) - 63.397).abs() < 0.2);
     }
 }

@@ -43,7 +43,7 @@ pub(super) use self::values::as_values;
 
 /// The number of rows that are written before the size of the page is checked.
 const ROWS_AT_ONCE: usize = 4096;
-/// The largest size of a page header, about.
+/// The approximate largest size of a page header.
 const MOST_HEADER_BYTES: usize = 64;
 /// A key that has not been looked up.
 const UNKNOWN: u32 = u32::MAX;
@@ -462,7 +462,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Adds rows whose keys are known to the page.
+    /// Adds rows to the page. Their keys are known.
     fn put(&mut self, keys: &[i32], nulls: Option<&NullBuffer>) -> Result<()> {
         let known = self.known.as_ref().ok_or_else(|| Error::internal("keys of no dictionary"))?;
         let mut take = |key: i32| {

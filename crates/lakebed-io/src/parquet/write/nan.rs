@@ -10,7 +10,7 @@ use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::basic::Type;
 use parquet::file::statistics::Statistics;
 
-/// Returns whether these values contain a NaN. A value at the position of a null counts, too.
+/// Returns whether these values contain a NaN. A value at the position of a null counts too.
 pub(super) fn has_nan(array: &ArrayRef) -> bool {
     match array.data_type() {
         DataType::Float32 => array.as_primitive::<Float32Type>().values().iter().any(|value| value.is_nan()),

@@ -13,10 +13,10 @@ use super::dictionary::without_dictionary;
 use crate::at::At;
 use crate::parquet::complete_stats::LAKEBED;
 
-/// How to write a file.
+/// The way in which a file is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteOptions {
-    /// How pages are compressed.
+    /// The compression of pages.
     pub codec: Codec,
     /// The largest number of rows in a row group.
     pub row_group_rows: usize,
@@ -30,7 +30,7 @@ pub struct WriteOptions {
     pub second_pages: bool,
 }
 
-/// How pages are compressed.
+/// The compression of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Codec {
     /// No compression.
@@ -38,7 +38,7 @@ pub enum Codec {
     /// Fast compression.
     #[default]
     Snappy,
-    /// Small files; the level is from 1 to 22.
+    /// Small files. The level is from 1 to 22.
     Zstd(i32),
     /// Small files, slowly.
     Gzip,
@@ -111,8 +111,8 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Returns these options for rows of which `sample` is a sample. Columns that gain nothing from
-    /// a dictionary get none.
+    /// Returns these options, adapted to rows from which `sample` was taken. Columns that gain
+    /// nothing from a dictionary get none.
     pub fn suited_to(mut self, sample: &RecordBatch, rows: usize) -> Self {
         self.plain_columns = without_dictionary(sample, rows, self.row_group_rows);
         self

@@ -3,7 +3,7 @@
 
 /// The number of keys in a group. A run has at least this many.
 const GROUP: usize = 8;
-/// The largest number of groups whose count fits into a header of one byte.
+/// The largest number of groups in a run for which the header has one byte.
 const MOST_GROUPS: usize = 63;
 
 /// Appends keys with this many bits each, 32 at most.
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn groups_are_packed_from_the_lowest_bit() {
-        // The example of the specification: 0 to 7 in three bits each.
+        // This is the example of the specification: 0 to 7 in three bits each.
         assert_eq!(put(&[0, 1, 2, 3, 4, 5, 6, 7], 3), [3, 0b1000_1000, 0b1100_0110, 0b1111_1010]);
         assert_eq!(put(&[1, 0, 1], 1), [3, 0b101]);
         assert_eq!(put(&[1, u32::MAX], 32), [[3, 1, 0, 0, 0, 255, 255, 255, 255].as_slice(), &[0; 24]].concat());

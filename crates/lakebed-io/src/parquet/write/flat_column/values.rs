@@ -21,7 +21,7 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use super::super::bounds::{Bound, Content, bounds};
 use crate::parquet::LENGTH_BYTES;
 
-/// How a column stores its values.
+/// The physical form in which a column stores its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Int32,
@@ -42,7 +42,7 @@ pub(super) struct FlatRows {
     nulls: Option<NullBuffer>,
 }
 
-/// Different values, each with the key by which rows name it.
+/// Different values, each with the key by which rows refer to it.
 pub(super) struct Dictionary {
     kind: Kind,
     /// The values in `PLAIN` encoding.
@@ -62,7 +62,7 @@ pub(super) enum Extreme {
 }
 
 impl Kind {
-    /// Returns `None` for columns of other kinds.
+    /// Returns the kind of a column, or `None` for columns of other kinds.
     pub(super) fn of(data_type: &ArrowType, column: PhysicalType) -> Option<Self> {
         use ArrowType as T;
         Some(match (column, data_type) {
@@ -190,7 +190,7 @@ impl FlatRows {
         }
     }
 
-    /// Appends these rows, of which none is null, to a page in `PLAIN` encoding. Returns the least
+    /// Appends these rows to a page in `PLAIN` encoding. None of them is null. Returns the least
     /// and the greatest value.
     pub(super) fn write(&self, kind: Kind, rows: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
         match &self.keys {
@@ -259,7 +259,7 @@ impl Dictionary {
         Some(next)
     }
 
-    /// Returns how many bytes the strings of these keys have; 0 for numbers.
+    /// Returns the number of bytes of the strings with these keys. The result is 0 for numbers.
     pub(super) fn text_bytes(&self, keys: &[u32]) -> usize {
         match self.kind {
             Kind::Text => keys.iter().map(|key| self.texts[*key as usize].len()).sum(),
@@ -309,7 +309,7 @@ pub(super) fn page_bounds(kind: Kind, (least, most): &(Extreme, Extreme)) -> (Ve
     (bytes(least), bytes(most))
 }
 
-/// Returns statistics of rows within these bounds. `is_signed` says whether old readers understand
+/// Returns statistics of rows within these bounds. `is_signed` is true if old readers understand
 /// them.
 pub(super) fn statistics(kind: Kind, extremes: Option<(Extreme, Extreme)>, nulls: u64, is_signed: bool) -> Statistics {
     let (least, most) = extremes.unzip();
