@@ -19,9 +19,9 @@ pub use used::check_used;
 const MAX_READER_VERSION: i32 = 3;
 /// The newest writer version that lakebed supports.
 const MAX_WRITER_VERSION: i32 = 7;
-/// From this reader version on, features are listed by name.
+/// The reader version from which on features are listed by name.
 const READER_FEATURES_VERSION: i32 = 3;
-/// From this writer version on, features are listed by name.
+/// The writer version from which on features are listed by name.
 const WRITER_FEATURES_VERSION: i32 = 7;
 
 /// A feature with a name in the protocol, in one of its proposals or in Delta Spark.

@@ -22,7 +22,7 @@ enum Kind {
     Seeded(Mutex<Seeded>),
 }
 
-/// A clock that stands still until a task sleeps or a test advances it.
+/// A clock that does not move until a task sleeps or a test advances it.
 struct Seeded {
     rng: SmallRng,
     elapsed: Duration,

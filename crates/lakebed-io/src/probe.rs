@@ -27,8 +27,8 @@ static PASSED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 /// error.
 ///
 /// Some stores are not tested. S3, Azure and GCS at their own addresses guarantee the condition.
-/// The rename of HDFS never overwrites unless it is told to. On the local disk, lakebed uses system
-/// calls that guarantee it.
+/// The rename of HDFS never overwrites unless a caller requests it. On the local disk, lakebed uses
+/// system calls that guarantee it.
 pub async fn check_put_if_absent(store: &Store) -> Result<()> {
     if store.is_web() {
         return Err(store.read_only(store.root()));

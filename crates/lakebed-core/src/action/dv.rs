@@ -20,13 +20,13 @@ pub struct DeletionVectorDescriptor {
 /// The three kinds of location for deletion vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum DvStorage {
-    /// In a file below the table root, named by a UUID.
+    /// The vector is in a file below the table root, named by a UUID.
     #[serde(rename = "u")]
     UuidRelative,
-    /// In the action itself.
+    /// The vector is in the action itself.
     #[serde(rename = "i")]
     Inline,
-    /// In a file with an absolute path.
+    /// The vector is in a file with an absolute path.
     #[serde(rename = "p")]
     AbsolutePath,
 }

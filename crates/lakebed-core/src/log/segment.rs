@@ -85,8 +85,8 @@ impl SortedListing<'_> {
         Error::corrupt(LOG_DIR, format!("version {version} cannot be rebuilt: {why}"))
     }
 
-    /// Returns a text such as `; the log can rebuild versions 3 to 7`. The text is empty if the log
-    /// can rebuild no version.
+    /// Returns a string such as `; the log can rebuild versions 3 to 7`. The string is empty if the
+    /// log can rebuild no version.
     fn rebuildable(&self) -> String {
         match range::rebuildable(self) {
             Some(range) if range.start() == range.end() => format!("; the log can rebuild version {} only", range.start()),

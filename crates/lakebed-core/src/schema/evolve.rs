@@ -10,7 +10,7 @@ use super::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME};
 use super::types::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};
 use super::widen::{TYPE_CHANGES, is_widening};
 
-/// How a schema may grow.
+/// The ways in which a schema may grow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MergeOptions {
     /// Whether types may become wider, which the table must allow.

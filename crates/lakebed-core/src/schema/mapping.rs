@@ -22,12 +22,12 @@ pub const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
 /// The way in which columns of data files are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MappingMode {
-    /// By the names of the schema.
+    /// Columns are found by the names of the schema.
     #[default]
     None,
-    /// By the Parquet field ids that the schema's metadata holds.
+    /// Columns are found by the Parquet field ids that the schema's metadata holds.
     Id,
-    /// By the physical names that the schema's metadata holds.
+    /// Columns are found by the physical names that the schema's metadata holds.
     Name,
 }
 
@@ -68,7 +68,7 @@ pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
 }
 
 /// Returns the field id that the schema's metadata holds. The id has a meaning only in a schema of
-/// [`to_physical`], or when the mode is not none.
+/// [`to_physical`], or when the mode is not `none`.
 pub fn field_id(field: &StructField) -> Option<i32> {
     field.metadata.get(FIELD_ID)?.as_i64()?.try_into().ok()
 }

@@ -63,10 +63,10 @@ pub struct MapType {
 /// The types without parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PrimitiveType {
-    /// UTF-8 text.
+    /// A UTF-8 string.
     String,
-    /// UTF-8 text that is padded with blanks when it is read. Spark marks such a column of strings
-    /// in its metadata. See `char_varchar`.
+    /// A UTF-8 string that is padded with blanks when it is read. Spark marks such a column of
+    /// strings in its metadata. See `char_varchar`.
     Char {
         /// The least number of characters.
         length: u32,

@@ -4,7 +4,7 @@
 //! An action has statistics as a JSON string. A checkpoint may also have them as a struct
 //! (`stats_parsed`), or only as a struct. [`from_json`] and [`from_struct`] return the same arrays
 //! for either form, and [`struct_to_json`] writes the JSON if there is only the struct. This module
-//! does not decide what the arrays mean for a predicate. Read [`StatColumn`] first.
+//! does not evaluate predicates on the arrays. Read [`StatColumn`] first.
 //!
 //! A statistic that is absent, null or invalid becomes null, which proves nothing about the file.
 //! Broken statistics of a writer may cost time, but they never cost rows. For the same reason,
@@ -21,8 +21,8 @@
 //!   written for the float 1.1, which is greater than the double 1.1. So a bound of doubles is
 //!   moved to the nearest float if that lies outwards.
 //!
-//! A bound from here may therefore not be a value of the file, even if [`StatKind::TightBounds`] is
-//! true.
+//! A bound from this module may therefore not be a value of the file, even if
+//! [`StatKind::TightBounds`] is true.
 //!
 //! Writers begin with [`StatsPlan`], which decides the statistics of a table's files, and
 //! [`StatsCollector`], which collects them.

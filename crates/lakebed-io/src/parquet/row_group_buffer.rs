@@ -59,7 +59,7 @@ impl io::Write for Blocks {
         if !self.last.is_empty() && self.last.len() + bytes.len() > BLOCK_BYTES {
             self.end_block()?;
         }
-        // With a channel, a row group is large.
+        // If there is a channel, a row group is large.
         if self.last.is_empty() && self.way.is_some() {
             self.last.reserve(BLOCK_BYTES);
         }

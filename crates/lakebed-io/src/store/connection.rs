@@ -22,13 +22,14 @@ pub(crate) struct Connection {
     pub(crate) is_given: bool,
     /// Values that must not appear in messages.
     pub(crate) secrets: Vec<String>,
-    /// How often a failed request is repeated.
+    /// The greatest number of times that a failed request is repeated.
     pub(crate) max_retries: usize,
-    /// How folders are listed.
+    /// The way in which folders are listed.
     pub(crate) listing: Listing,
-    /// The same client as one that lists page by page, if it can.
+    /// The same client in the form that lists page by page, if it supports this.
     pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
-    /// The service, completed by the options, such as with the account of Azure.
+    /// The service, completed by the options. For Azure, for example, the options may add the
+    /// account.
     pub(crate) service: Service,
     /// The address of the service, if it is not an address of the service's maker. Such a service
     /// may only imitate the protocol.

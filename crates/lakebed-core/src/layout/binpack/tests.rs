@@ -22,7 +22,7 @@ fn small_files_fill_bins_in_their_order() {
     check(&[], &[]);
     check(&[10], &[]);
     check(&[40, 40, 40, 40], &[&[40, 40], &[40, 40]]);
-    // 60 is too much beside 50, but 30 is not.
+    // 60 is too large to be combined with 50, but 30 is not.
     check(&[50, 60, 30, 20], &[&[50, 30, 20]]);
 }
 

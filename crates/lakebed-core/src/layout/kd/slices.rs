@@ -24,8 +24,8 @@ pub(super) fn slices(ranks: &[u16], files: usize, count: usize, mean: f64) -> Op
         let last = slices.last().copied().unwrap_or_default();
         let cuts = near(ranks, goal).map(|place| {
             let nearest = (place * files + ranks.len() / 2) / ranks.len().max(1);
-            // Where no value has several rows, the cut is exactly at the goal. The number of files
-            // is not rounded a second time in this case.
+            // If no value has several rows, the cut is exactly at the goal. The number of files is
+            // not rounded a second time in this case.
             let file = if place == goal { file } else { nearest.max(last.file + 1).min(files - 1) };
             Slice { end: place, file }
         });

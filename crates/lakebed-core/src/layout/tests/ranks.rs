@@ -88,7 +88,7 @@ fn float_order(one: &f64, other: &f64) -> Ordering {
     one.partial_cmp(other).unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))
 }
 
-/// Many of these strings have a common prefix.
+/// Returns strings, many of which have a common prefix.
 fn texts() -> impl Strategy<Value = Vec<Option<String>>> {
     let word = prop::sample::select(vec!["", "a", "ab", "b", "\0", "é", "😀", "0123456789", "0123456789abcdef"]);
     let text = prop::collection::vec(word, 0..4).prop_map(|words| words.concat());

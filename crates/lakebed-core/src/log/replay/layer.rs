@@ -41,7 +41,7 @@ struct Fold {
     adds: FileBatchBuilder,
     /// The number of adds in the current batch.
     rows: usize,
-    /// For each part that was read, the adds that no later action undid.
+    /// The adds of each part that was read, without those that a later action undid.
     alive: Vec<Vec<(usize, FileKey)>>,
 }
 

@@ -26,7 +26,7 @@ fn names(layers: &Layers) -> Vec<String> {
     names_with(layers, &HashMap::new())
 }
 
-/// Lists the visible files of the layers. Actions that were not kept are read from these texts.
+/// Lists the visible files of the layers. Actions that were not kept are read from these commits.
 fn names_with(layers: &Layers, texts: &HashMap<&str, String>) -> Vec<String> {
     let mut names = Vec::new();
     for added in layers.visible_files() {

@@ -200,7 +200,8 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// If all values are null, a column may be read in either way.
+/// Returns the columns that were read as keys if all values are null. In this case a column may be
+/// read in either way.
 async fn keyed_of_nulls(file: &ParquetFile, base: &ReadOptions) -> Vec<String> {
     let keyed = ReadOptions { row_groups: Some(vec![0]), keyed: LEAVES.collect(), ..base.clone() };
     keyed_names(&decode(file, keyed).await.unwrap()[0])

@@ -469,9 +469,9 @@ struct Part {
     dictionary: Vec<Option<u8>>,
     /// The positions in the dictionary.
     rows: Vec<Option<u8>>,
-    /// How often all rows are repeated.
+    /// The number of times that all rows are repeated.
     times: usize,
-    /// How many of the first rows are cut off.
+    /// The number of first rows that are cut off.
     skipped: usize,
 }
 

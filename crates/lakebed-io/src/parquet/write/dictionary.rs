@@ -209,7 +209,8 @@ mod tests {
         // values.
         let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 2_000_000)));
         assert_eq!(without(vec![("wide", wide)], 100_000, 100_000), ["wide"]);
-        // If more rows may follow, those of the row group count too: 100,000 × 8 + 1,000,000 × 17 / 8 bytes against 8,000,000.
+        // If more rows may follow, those of the row group count too: 100,000 × 8 + 1,000,000 × 17 /
+        // 8 bytes against 8,000,000.
         let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 100_000)));
         assert_eq!(without(vec![("wide", Arc::clone(&wide))], 20_000, 20_000), ["wide"]);
         assert!(without(vec![("wide", wide)], 20_000, 1_000_000).is_empty());

@@ -97,7 +97,7 @@ impl Within {
     }
 }
 
-/// Returns the path of an open file with links resolved, if the system can tell.
+/// Returns the path of an open file with links resolved, if the system supports this.
 #[cfg(target_os = "linux")]
 fn real_path(file: &File, _path: &Path) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;

@@ -193,7 +193,7 @@ fn any_part() -> impl Strategy<Value = TestBatch> {
         .prop_map(|(of_first, keys, from, form)| TestBatch { of_first, keys, from, form })
 }
 
-/// Two dictionaries of the same type.
+/// Returns two dictionaries of the same type.
 fn any_dictionaries() -> impl Strategy<Value = [ArrayRef; 2]> {
     let values = prop_oneof![2 => 0..12_usize, 1 => 60..300_usize].prop_flat_map(any_column);
     (values, any::<prop::sample::Index>(), any::<bool>()).prop_map(|(values, cut, other_form)| {
