@@ -53,7 +53,8 @@ pub enum Scalar {
     Timestamp(i64),
     /// Microseconds since 1970-01-01 on the wall clock.
     TimestampNtz(i64),
-    /// A decimal as a number of its smallest unit.
+    /// A decimal as a number of its smallest unit. The unit has `scale` digits after the decimal
+    /// point.
     Decimal {
         /// All digits.
         unscaled: i128,
