@@ -1,7 +1,9 @@
-"""What the Python tests share: the corpus, made when a test that needs it is collected, one Spark session, and one S3 store.
+"""The fixtures that all Python tests share: the corpus, one Spark session and one S3 store. The
+corpus is built when a test that needs it is collected.
 
-A test that takes `sample` runs once per case and version of the corpus, one that takes `oracle` once per case that can be
-read, one that takes `refused` once per case that must not be.
+A test with the argument `sample` runs once per case and version of the corpus. A test with the
+argument `oracle` runs once per case that can be read, and a test with the argument `refused` once
+per case that a reader must refuse.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _loaded: dict[str, Oracle] = {}
 
 @dataclass(frozen=True)
 class Sample:
-    """One version of one case's table, with what Delta Spark reads from it."""
+    """One version of the table of a case, with the rows that Delta Spark reads from it."""
 
     name: str
     oracle: Oracle
@@ -39,7 +41,9 @@ class Sample:
 
 
 def corpus() -> dict[str, Oracle]:
-    """The corpus by case; the first call on a machine makes it, which takes minutes."""
+    """Returns the corpus by case. The first call on a machine builds the corpus, which takes
+    minutes.
+    """
     if not _loaded:
         _loaded.update(build.load())
     return _loaded
@@ -63,7 +67,7 @@ def corpus_by_name() -> dict[str, Oracle]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """Delta Spark, one session for the whole process."""
+    """One session of Delta Spark for the whole process."""
     from corpus import session
 
     started = session.start()
@@ -73,7 +77,7 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    """An S3 store, one for the whole process: every test has a table of its own there."""
+    """One S3 store for the whole process. Every test has a table of its own there."""
     with gateway.run(tmp_path_factory.mktemp("s3")) as store:
         yield store
 

@@ -29,7 +29,9 @@ class Broken:
         return sorted(self.log.glob("0*.checkpoint*.*"))
 
     def sidecars(self) -> list[Path]:
-        """The sidecars by size. The largest is the last: a reader may not need the damaged column of a smaller one."""
+        """The sidecars by size. The largest is last, because a reader may not need the damaged
+        column of a smaller sidecar.
+        """
         return sorted((self.log / "_sidecars").glob("*.parquet"), key=lambda sidecar: sidecar.stat().st_size)
 
     def data_files(self) -> list[Path]:
@@ -37,7 +39,7 @@ class Broken:
         return [self.root / path for path, *_ in self.oracle.files]
 
     def vector_file(self) -> Path:
-        """The deletion vectors' file that the latest commit wrote."""
+        """The file of deletion vectors that the latest commit wrote."""
         return max(self.root.rglob("deletion_vector_*.bin"), key=lambda path: path.stat().st_mtime_ns)
 
     def hint(self) -> Action:
@@ -50,7 +52,9 @@ class Broken:
         (self.log / "_last_checkpoint").write_bytes(content.encode() if isinstance(content, str) else content)
 
     def edit(self, change: Callable[[str, Action], object], version: int | None = None) -> None:
-        """Runs `change(kind, action)` on each action of a commit, or of all. Version checksums go: they would tell the truth."""
+        """Runs `change(kind, action)` on each action of one commit, or of all commits. Deletes the
+        version checksums, because a reader could repair the table from them.
+        """
         found = sorted(self.log.glob("0*.json")) if version is None else [self.commit(version)]
         for commit in found:
             actions = [json.loads(line) for line in commit.read_text().splitlines()]
@@ -81,12 +85,13 @@ def empty(path: Path) -> None:
 
 
 def garble(path: Path) -> None:
-    """Puts noise in place of the whole content, of the same size."""
+    """Replaces the content of a file with noise of the same size."""
     path.write_bytes(bytes(i * 37 % 251 for i in range(path.stat().st_size)))
 
 
 def zero_middle(path: Path) -> None:
-    """Zeroes the bytes between the first and the last quarter: magic and footer stay."""
+    """Zeroes the bytes between the first and the last quarter. The magic bytes and the footer stay.
+    """
     content = path.read_bytes()
     quarter = min(len(content) // 4, 400)
     path.write_bytes(content[:16] + bytes(quarter) + content[16 + quarter :])

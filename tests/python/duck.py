@@ -1,4 +1,6 @@
-"""DuckDB, which reads Delta tables by an extension that comes from PyPI like DuckDB itself."""
+"""DuckDB, which reads Delta tables with an extension. The extension comes from PyPI, like DuckDB
+itself.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import duckdb_extensions
 
 
 def connect(*further: str) -> duckdb.DuckDBPyConnection:
-    """A connection that knows Delta tables and these extensions, wherever none of them was ever installed."""
+    """Returns a connection with the Delta extension and these extensions. They need not be
+    installed on the machine.
+    """
     connection = duckdb.connect()
     for name in (*further, "delta"):
         duckdb_extensions.import_extension(name, con=connection)

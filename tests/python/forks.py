@@ -1,7 +1,9 @@
-"""A program that writes a table, then has children write to it, each of them a mix of appends, merges and deletes of single rows.
+"""A program that writes a table and then lets child processes write to it. Each child mixes
+appends, merges and deletes of single rows.
 
-It runs apart from the tests, as a program of a user does: `python forks.py URI METHOD CHILDREN TURNS`, storage options as JSON on its input. What it
-prints is the rows that must be there in the end, as a plain dict has them that does the same.
+It runs apart from the tests, like a user's program: `python forks.py URI METHOD CHILDREN TURNS`,
+with storage options as JSON on its input. It prints the rows that the table must have at the end.
+It computes them with a plain dict that gets the same changes.
 """
 
 from __future__ import annotations
@@ -15,19 +17,19 @@ import pyarrow as pa
 
 import lakebed as lb
 
-#: Rows by their ids.
+#: The value of each row by its id.
 Rows = dict[int, int]
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 
 
 def seeds(children: int, turns: int) -> Rows:
-    """What the parent writes: for each turn of each child a row of its own."""
+    """Returns the rows that the parent writes: one row for each turn of each child."""
     return {child * 1000 + turn: 0 for child in range(children) for turn in range(turns)}
 
 
 def write(uri: str, options: dict[str, str], child: int, turns: int) -> Rows:
-    """The turns of one child, and their effect on its rows."""
+    """Makes all changes of one child. Returns the rows that they leave."""
     table = lb.Table(uri, storage_options=options)
     rows = {child * 1000 + turn: 0 for turn in range(turns)}
     for turn in range(turns):
@@ -58,7 +60,7 @@ def main(uri: str, method: Any, children: int, turns: int) -> None:
     with multiprocessing.get_context(method).Pool(children) as pool:
         work = [(uri, options, child, turns) for child in range(children)]
         rows = {key: value for found in pool.starmap(write, work, 1) for key, value in found.items()}
-    # What the parent had open goes on.
+    # The handle that the parent opened before still works.
     assert parent.count() == children * turns
     rows[-1] = -1
     parent.append(_table({-1: -1}))

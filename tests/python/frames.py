@@ -1,4 +1,4 @@
-"""Spark's data frames in the form in which the corpus keeps rows."""
+"""Spark's data frames in the form in which the corpus stores rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from corpus import canon
 
 
 def rows(frame: Any) -> list[str]:
-    """The rows as `canon.rows`. Intervals of months, which pyarrow does not have, are shown by their number."""
+    """Returns the rows as `canon.rows`. pyarrow has no type for intervals of months, so they become
+    numbers.
+    """
     return canon.rows(pa.Table.from_batches(_batches(frame.select(*[_shown(field) for field in frame.schema.fields]))))
 
 
@@ -25,7 +27,9 @@ def _shown(field: Any) -> Any:
 
 
 def _batches(frame: Any) -> list[Any]:
-    """As Spark sends them: `toArrow` casts, which fails for nulls in structs with required fields."""
+    """Returns the Arrow batches as Spark sends them. `toArrow` casts them, which fails for nulls in
+    structs with required fields.
+    """
     found: list[Any] = frame._collect_as_arrow(empty_list_if_zero_records=False)
     return found
 
@@ -35,7 +39,7 @@ def quoted(name: str) -> str:
 
 
 def lost_and_gained(found: list[str], expected: list[str]) -> str:
-    """How two sorted lists of rows differ, empty if they do not."""
+    """Returns how two sorted lists of rows differ, or an empty text if they do not."""
     from collections import Counter
 
     if found == expected:

@@ -1,4 +1,4 @@
-"""Settings of the shared Spark session that hold for a test or two."""
+"""Temporary settings of the shared Spark session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def configured(spark: Any, settings: dict[str, Any]) -> Iterator[None]:
-    """Changes settings of the session, and puts the old values back."""
+    """Changes settings of the session, and restores the old values at the end."""
     before = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, str(value).lower())

@@ -1,1 +1,3 @@
-"""What the tests of changes of rows share: SQL with its meaning in Python, a table as a list of rows, and its log read without lakebed."""
+"""The shared parts of the tests of DML: SQL expressions with their meaning in Python, a table as a
+list of rows, and a reader of its log without lakebed.
+"""

@@ -28,15 +28,17 @@ from dml.sql import (
     values_of,
 )
 
-#: What may be updated; fields of `s` one by one, or all of it.
+#: The columns and fields that an update may set: the fields of `s` one by one, and all of `s`.
 TARGETS = dict(COLUMNS[1:])
 
-#: So many times as many examples as usual: `LAKEBED_EXAMPLES=50` looks further.
+#: The factor for the number of examples. `LAKEBED_EXAMPLES=50` runs 50 times as many.
 MORE = int(os.environ.get("LAKEBED_EXAMPLES", "1"))
 
 
 def examples(count: int, of: object) -> Callable[[Callable[[st.DataObject], None]], Callable[[], None]]:
-    """The same examples each time, others for each `of`; a failing one comes as it was drawn, since making it smaller takes minutes."""
+    """Runs the decorated test on `count` examples. The examples are the same in each run, and
+    differ for each `of`. A failing example is not shrunk, because shrinking takes minutes.
+    """
 
     def decorate(test: Callable[[st.DataObject], None]) -> Callable[[], None]:
         quiet = settings(
@@ -52,7 +54,7 @@ def examples(count: int, of: object) -> Callable[[Callable[[st.DataObject], None
 
 
 def rows_from(first: int, count: int) -> st.SearchStrategy[Rows]:
-    """So many rows with ids from this one on."""
+    """Draws `count` rows with ids from `first` on."""
 
     def numbered(rows: Rows) -> Rows:
         return [{"id": first + at, **row} for at, row in enumerate(rows)]
@@ -67,7 +69,7 @@ def _any(kind: Kind) -> st.SearchStrategy[Any]:
 STRUCT = st.fixed_dictionaries({"x": _any("int"), "y": _any("string")})
 ROW = st.fixed_dictionaries({**{name: _any(kind) for name, kind in TARGETS.items() if "." not in name}, "s": st.none() | STRUCT})
 
-#: Conditions on a few ids, which leave most of a file alone.
+#: Conditions on a few ids. They do not match most rows of a file.
 OF_IDS = st.lists(st.integers(0, 24), min_size=1, max_size=4).map(
     lambda ids: Sql(f"id IN ({', '.join(map(str, ids))})", lambda row: row["id"] in ids)
 )
@@ -83,12 +85,12 @@ ASSIGNMENTS = st.one_of(
 )
 
 
-#: The columns of both tables of a merge, of the target alone and of the source alone.
+#: The columns of the target, of the source and of both.
 TARGET: Columns = tuple((f"target.{name}", kind) for name, kind in COLUMNS)
 SOURCE: Columns = tuple((f"source.{name}", kind) for name, kind in COLUMNS)
 BOTH = TARGET + SOURCE
 
-#: How rows of a merge meet; by nothing but their ids first.
+#: Conditions of a merge. The first ones compare nothing but the ids.
 BY_ID = [compare(column("target.id"), operator, column("source.id")) for operator in ("=", "<=>")]
 OTHERWISE = [
     compare(column("target.k"), "=", column("source.k")),
@@ -110,8 +112,10 @@ ONS = st.one_of(
 
 @st.composite
 def merges(draw: st.DrawFn, ids: list[int], first: int) -> Merge:
-    """Merges into a table whose rows have these ids. New rows get ids from `first` on, or where all columns are taken from the source, the
-    source's: those are unique then, and rows are found by them."""
+    """Draws merges into a table with these ids. New rows get ids from `first` on. If a merge takes
+    all columns from the source, new rows get the ids of the source instead; these ids are unique,
+    and the condition compares them.
+    """
     takes_all = draw(st.booleans())
     known = st.sampled_from([*ids, *range(first, first + 6)]) if ids else st.integers(first, first + 6)
     source = draw(st.lists(st.tuples(known, ROW), max_size=8, unique_by=(lambda found: found[0]) if takes_all else None))
@@ -126,7 +130,7 @@ def merges(draw: st.DrawFn, ids: list[int], first: int) -> Merge:
 
 @st.composite
 def clauses(draw: st.DrawFn, takes_all: bool) -> list[Clause]:
-    """Some of each kind; all of a kind but the last have conditions."""
+    """Draws some clauses of each kind. Every clause except the last of a kind has a condition."""
     found = []
     for when, columns, actions in (
         ("matched", BOTH, ["update", "update", "delete"]),

@@ -1,4 +1,6 @@
-"""The log of a table on a disk, read without lakebed: the existing files, the named files, and the effect of a commit on them."""
+"""Reads the log of a table on a disk without lakebed: the existing files, the named files, and the
+effect of a commit on them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-#: The letters of Z85, in which the log names files of deletion vectors, and those of Python's base 85.
+#: The alphabet of Z85, in which the log names files of deletion vectors, and the alphabet of
+#: Python's base 85.
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _TO_B85 = str.maketrans(_Z85, _B85)
@@ -19,24 +22,27 @@ _TO_B85 = str.maketrans(_Z85, _B85)
 
 @dataclass(frozen=True)
 class Effect:
-    """What a commit did to the files of its table."""
+    """The effect of a commit on the files of its table."""
 
-    #: Data files that are new, that are gone, and those that stay but for rows.
+    #: The data files that the commit added, the data files that it removed, and the data files that
+    #: stay with other deletion vectors.
     new: list[dict[str, Any]]
     gone: list[dict[str, Any]]
     changed: list[dict[str, Any]]
-    #: Files of changed rows.
+    #: The change data files.
     changes: list[dict[str, Any]]
 
 
 def actions(path: str | Path, version: int, kind: str) -> list[dict[str, Any]]:
-    """The actions of this kind in a commit."""
+    """Returns the actions of this kind in a commit."""
     lines = (Path(path) / "_delta_log" / f"{version:020}.json").read_text().splitlines()
     return [found[kind] for found in map(json.loads, lines) if kind in found]
 
 
 def live(path: str | Path, version: int) -> dict[str, dict[str, Any]]:
-    """The files of a version by their paths as the log spells them, from all commits up to it."""
+    """Returns the files of a version by their paths in the log, computed from all commits up to the
+    version.
+    """
     found: dict[str, dict[str, Any]] = {}
     for number in range(version + 1):
         for removed in actions(path, number, "remove"):
@@ -59,7 +65,7 @@ def effect(path: str | Path, version: int) -> Effect:
 
 
 def named(path: str | Path, version: int) -> set[str]:
-    """All files that any commit up to this one names."""
+    """Returns all files that any commit up to this version names."""
     found = set()
     for number in range(version + 1):
         for kind in ("add", "cdc"):
@@ -80,16 +86,20 @@ def _vector_file(vector: dict[str, Any] | None) -> list[str]:
 
 
 def files(path: str | Path) -> set[str]:
-    """All files in the folder but those of the log."""
+    """Returns all files in the folder except the log."""
     found = (file.relative_to(path) for file in Path(path).rglob("*") if file.is_file())
     return {str(file) for file in found if file.parts[0] != "_delta_log"}
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for many small tables, in memory where the machine has such a place: a flush to a disk takes longer than a statement."""
+    """Creates a folder for many small tables. The folder is in memory if the machine has
+    `/dev/shm`, because flushing to a disk takes longer than a statement.
+    """
     return tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
 def everything(path: str | Path) -> dict[str, int]:
-    """All files in the folder with their sizes: what must be as it was when nothing was done."""
+    """Returns all files in the folder with their sizes. A statement that does nothing must not
+    change them.
+    """
     return {str(file.relative_to(path)): file.stat().st_size for file in Path(path).rglob("*") if file.is_file()}

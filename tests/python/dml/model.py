@@ -1,6 +1,7 @@
-"""A table as a list of rows, changed statement by statement beside the one on the disk, and the proof that both agree in all that can be seen.
+"""A table as a list of rows. Every statement runs on the list and on the table on disk, and the
+tests check that both agree.
 
-Every row has an `id` that is its own and never changes. Start with `Twin`.
+Every row has a unique `id`, which never changes. Start with `Twin`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dml import log
 from dml.sql import Columns, Sql
 from verbs import Effect, Row, Rows
 
-#: Runs a statement, given as text.
+#: Runs a statement that is given as SQL.
 Run = Callable[[str], Any]
 
 SCHEMA = pa.schema(
@@ -37,9 +38,9 @@ SCHEMA = pa.schema(
         ("s", pa.struct([("x", pa.int32()), ("y", pa.string())])),
     ]
 )
-#: Sources of merges have an id for each row that was none's before.
+#: The schema of the source of a merge. `fresh` is an id that no row has had before.
 SOURCE_SCHEMA = pa.schema([pa.field("fresh", pa.int64()), *SCHEMA])
-#: What expressions may name.
+#: The columns that expressions may name.
 COLUMNS: Columns = (
     ("id", "long"),
     ("n", "long"),
@@ -60,20 +61,22 @@ TRACKING = "delta.enableRowTracking"
 
 
 def canonical(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Rows without their order, as texts: a NaN is equal to itself, and -0.0 is not 0.0."""
+    """Returns the rows as sorted strings. A NaN is equal to itself, and -0.0 differs from 0.0."""
     return sorted(repr(_plain(row)) for row in rows)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
-        # However a reader names the zone.
+        # Readers name the zone in different ways.
         return value.astimezone(timezone.utc).isoformat()
     return [(name, _plain(value[name])) for name in sorted(value)] if isinstance(value, Mapping) else value
 
 
 @dataclass(frozen=True)
 class Clause:
-    """What a merge does with some rows. Values are None for all columns of the source under their own names."""
+    """A clause of a merge. `values` is None if the clause takes all columns of the source under
+    their own names.
+    """
 
     when: Literal["matched", "not_matched", "not_matched_by_source"]
     action: Literal["update", "delete", "insert"]
@@ -83,7 +86,9 @@ class Clause:
 
 @dataclass(frozen=True)
 class Merge:
-    """A merge. `on` and the values of clauses are over a row of `target` and one of `source`."""
+    """A merge. `on` and the values of the clauses are computed from a row of `target` and a row of
+    `source`.
+    """
 
     rows: Rows
     on: Sql
@@ -99,9 +104,9 @@ class Merge:
 
 @dataclass
 class Before:
-    """What a table was like before a statement."""
+    """The state of a table before a statement."""
 
-    #: The rows by the files that they are in.
+    #: The rows of each file.
     files: dict[str, Rows]
     #: The files with deletion vectors.
     with_vectors: set[str]
@@ -116,16 +121,17 @@ class Twin:
     properties: dict[str, Any]
     partition_by: list[str]
     rows: Rows = field(default_factory=list)
-    #: What happened to rows: the version, the kind, the row.
+    #: The expected change data feed: version, kind and row.
     feed: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
-    #: Of each row its id and the version that last wrote it.
+    #: The row id of each row, and the version that last wrote the row.
     tracked: dict[int, tuple[int, int]] = field(default_factory=dict)
     version: int = 0
     #: The rows of each version.
     history: list[Rows] = field(default_factory=list)
-    #: The highest number that was ever a row's.
+    #: The highest row id that any row has had.
     high: int = -1
-    #: Whether others wrote to it, who leave files that nobody needs.
+    #: Whether another engine wrote to the table. Another engine may leave files that no version
+    #: names.
     is_foreign: bool = False
 
     @classmethod
@@ -141,7 +147,8 @@ class Twin:
     def notes_vectors(self) -> bool:
         return bool(self.properties.get(VECTORS))
 
-    # Statements, each done to the table and to the model. `by` runs one as SQL text elsewhere than in lakebed.
+    # Statements. Each one changes the table and the model. `by` runs the statement as SQL in
+    # another engine.
 
     def append(self, rows: Rows, by: Callable[[pa.Table], Any] | None = None, **options: Any) -> None:
         data = pa.Table.from_pylist(rows, SCHEMA)
@@ -205,7 +212,7 @@ class Twin:
         self.check(result and result.table)
 
     def overwrite(self, rows: Rows, where: Sql) -> None:
-        """All rows are such that the condition is true for them."""
+        """Overwrites the rows that match `where`. All new rows match `where`."""
         before = self._before()
         effect = verbs.overwrite(self.rows, rows, _holds(where))
         result = self.table.overwrite(pa.Table.from_pylist(rows, SCHEMA), where=where.text)
@@ -217,11 +224,11 @@ class Twin:
         self.check(result.table)
 
     def rearranged(self, commits: int) -> None:
-        """The table has more versions with the same rows."""
+        """Notes versions that changed no rows."""
         for _ in range(commits):
             self._commit(Effect(self.rows))
 
-    # What a statement must have done.
+    # Checks after a statement.
 
     def _commit(self, effect: Effect) -> None:
         self.version += 1
@@ -232,7 +239,9 @@ class Twin:
             self._track({after["id"] for _, after in effect.updated})
 
     def _track(self, updated: set[int]) -> None:
-        """Old rows keep their ids. New ones get any that was nobody's: the table tells which."""
+        """Checks that old rows keep their row ids, and that new rows get row ids that no row has
+        had. Notes the new row ids, which the table chose.
+        """
         columns = ["id", "_metadata.row_id"]
         found = self.table.to_arrow(columns).to_pylist()
         new = {row["id"]: row["_metadata.row_id"] for row in found if row["id"] not in self.tracked}
@@ -259,7 +268,9 @@ class Twin:
         self.is_foreign = True
 
     def _is_nothing(self, result: lb.ChangeResult | None, effect: Effect, before: Before) -> bool:
-        """Whether the statement had nothing to do. Checks that it then did nothing."""
+        """Returns whether the statement has nothing to change. Checks that the table is then
+        unchanged.
+        """
         if not effect.is_empty:
             assert result is None or result.committed
             return False
@@ -281,7 +292,7 @@ class Twin:
         return sum(1 for rows, hit in hits if (hit == len(rows) if self.notes_vectors else hit))
 
     def _check_metrics(self, result: lb.ChangeResult, before: Before, matched: Rows) -> None:
-        """Checks the metrics of removed files, and of deleted rows in other files."""
+        """Checks the metrics of removed files, and of deleted rows in the files that stay."""
         metrics, hits = result.metrics, _hits(before, matched)
         assert metrics.copied_rows == self._copied(before, matched)
         assert metrics.removed_files == self._removed(before, matched)
@@ -296,15 +307,18 @@ class Twin:
         assert (metrics.added_files, metrics.added_bytes) == (len(done.new), sum(add["size"] for add in done.new))
         assert metrics.removed_bytes == sum(add["size"] for add in done.gone)
         assert metrics.change_files == len(done.changes)
-        # A checkpoint may still name files that the table no longer has: those are skipped, too.
+        # A checkpoint may still name files that the table no longer has. These files count as
+        # skipped.
         seen = metrics.scanned_files + metrics.skipped_by_partition + metrics.skipped_by_statistics
         assert len(before.files) <= seen
-        # A merge whose source comes in several parts looks at them again for each.
+        # A merge that reads its source in several parts may scan a file once for each part.
         most = len(before.files) * max(metrics.source_rows, 1)
         assert len(part | whole) <= metrics.scanned_files <= most
 
     def check(self, table: lb.Table | None = None) -> None:
-        """The table is what the model is, its log names each file in its folder, and reading it by a condition finds what it should."""
+        """Checks that the table has the rows of the model, that its log names each file in its
+        folder, and that row ids and the change data feed are as expected.
+        """
         for one in (table or self.table, self.table):
             assert one.version == self.version
             assert canonical(one.to_arrow().to_pylist()) == canonical(self.rows)
@@ -319,13 +333,17 @@ class Twin:
             assert changes(self.table, self.version) == self.expected_changes(self.version)
 
     def check_where(self, where: Sql) -> None:
-        """The statistics of all files agree with what is in them."""
+        """Checks that a read with a predicate returns the matching rows. It skips files by their
+        statistics.
+        """
         expected = [row for row in self.rows if where.holds(row)]
         assert canonical(self.table.to_arrow(where=where.text).to_pylist()) == canonical(expected)
         assert self.table.scan(where=where.text).count() == len(expected)
 
     def check_past(self) -> None:
-        """Every version still has its rows, and the feed of all of them all changes."""
+        """Checks that every version still has its rows, and that the change data feed has the
+        changes of all versions.
+        """
         for version, rows in enumerate(self.history):
             assert canonical(lb.Table(self.path, version=version).to_arrow().to_pylist()) == canonical(rows)
         if self.properties.get(FEED):
@@ -345,7 +363,7 @@ def update_text(path: str, values: Mapping[str, Sql], where: Sql | None) -> str:
 
 
 def merged(rows: Rows, merge: Merge) -> Effect | None:
-    """None if it is not clear what becomes of a row."""
+    """Returns the effect of a merge, or None if the outcome of a row is ambiguous."""
     return verbs.merge(rows, merge.rows, lambda row, other: merge.on.holds(_pair(row, other)), map(_clause, merge.clauses))
 
 
@@ -364,7 +382,7 @@ def _clause(clause: Clause) -> verbs.Clause:
 
 
 def _pair(target: Row | None, source: Row | None) -> Row:
-    """What the expressions of a merge are computed from."""
+    """Returns the row over which the expressions of a merge are computed."""
     return {name: row for name, row in (("target", target), ("source", source)) if row is not None}
 
 
@@ -373,8 +391,9 @@ def _holds(where: Sql | None) -> verbs.Holds:
 
 
 def is_refused_by_spark(rows: Rows, merge: Merge) -> bool:
-    """Whether a row has several matches but at most one with an effect, in a merge with clauses for matches only. Delta Spark counts all
-    matches, unless the row alone decides that no clause applies.
+    """Returns whether a target row has several matches of which at most one has an effect, in a
+    merge that has only clauses for matches. Delta Spark refuses such a merge because it counts all
+    matches, unless the target row alone decides that no clause applies.
     """
     clauses = merge.of("matched")
     if len(clauses) < len(merge.clauses) or merged(rows, merge) is None:
@@ -397,7 +416,7 @@ def merge_by_lakebed(table: lb.Table, merge: Merge) -> lb.ChangeResult:
 
 
 def merge_text(path: str, merge: Merge) -> str:
-    """The source is a view of this name."""
+    """Returns the merge as SQL. The source is a view with the name `source`."""
     text = f"MERGE INTO delta.`{path}` AS target USING source ON {merge.on.text}"
     for clause in merge.clauses:
         values = clause.values or {}
@@ -424,17 +443,19 @@ def _event(version: int, kind: str, row: Mapping[str, Any]) -> str:
 
 
 def changes(table: lb.Table, start: int) -> Counter[str]:
-    """The feed up to the newest version, without times."""
+    """Returns the change data feed up to the newest version, without timestamps."""
     return events(table.changes(start).to_arrow().drop_columns(["_commit_timestamp"]).to_pylist())
 
 
 def events(found: Rows) -> Counter[str]:
-    """Rows of a feed."""
+    """Counts the rows of a change data feed."""
     return Counter(_event(row.pop("_commit_version"), row.pop("_change_type"), row) for row in found)
 
 
 def changed(row: Mapping[str, Any], values: Mapping[str, Sql], over: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The row with new values, all of them computed from what it was. A struct that was null is one when a field of it has a value."""
+    """Returns the row with new values, all computed from the old row. A null struct becomes a
+    struct when one of its fields gets a value.
+    """
     after = dict(row)
     for name, value in values.items():
         column, _, part = name.partition(".")

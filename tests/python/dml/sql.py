@@ -1,7 +1,10 @@
-"""SQL expressions, each with its text and with its meaning in Python, worked out from Spark's rules and not from lakebed's.
+"""SQL expressions, each with its text and its meaning in Python. The meaning follows Spark's rules
+and not lakebed's code.
 
-NULL is None. A condition is True, False or None; AND, OR and NOT are those of three values. Doubles are ordered as Spark orders them: NaN
-is equal to itself and greater than all else, -0.0 is 0.0. `conditions` and `values_of` draw random ones; `Kind` is the kind of a column's values.
+NULL is None. A condition is True, False or None, and AND, OR and NOT follow three-valued logic.
+Doubles are ordered as in Spark: NaN is equal to itself and greater than all other values, and -0.0
+equals 0.0. `conditions` and `values_of` draw random expressions. `Kind` is the type of the values
+of a column.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-#: A row by the names of its columns, as expressions say them.
+#: A row by the names of its columns, as expressions write them.
 Row = Mapping[str, Any]
 Kind = Literal["long", "int", "double", "decimal", "string", "boolean", "date", "timestamp"]
 
@@ -29,12 +32,14 @@ class Sql:
     value: Callable[[Row], Any] = field(repr=False, compare=False)
 
     def holds(self, row: Row) -> bool:
-        """As a condition: neither false nor unknown."""
+        """Returns whether the condition is true, and neither false nor null."""
         return self.value(row) is True
 
 
 def column(name: str) -> Sql:
-    """A column, or with dots a field of a struct. What is computed from two rows names them first: `target.s.x`."""
+    """Returns a column, or with dots a field of a struct. An expression over two rows begins with
+    the name of a row: `target.s.x`.
+    """
     path = name.split(".")
 
     def value(row: Row) -> Any:
@@ -108,7 +113,7 @@ def between(operand: Sql, low: Sql, high: Sql) -> Sql:
 
 
 def starts_with(operand: Sql, prefix: str) -> Sql:
-    """LIKE with a plain prefix."""
+    """Returns a LIKE condition with a plain prefix."""
 
     def value(row: Row) -> Any:
         found = operand.value(row)
@@ -154,7 +159,8 @@ def coalesce(first: Sql, second: Sql) -> Sql:
     return Sql(f"coalesce({first.text}, {second.text})", value)
 
 
-#: The values of columns and expressions: few, so that they match, with the least and greatest values of the type.
+#: The values of columns and expressions. They are few, so that rows match. The least and greatest
+#: values of each type are among them.
 VALUES: dict[Kind, list[Any]] = {
     "long": [0, 1, 2, 3, 5, 8, 2**63 - 1, -(2**63)],
     "int": [0, 1, 2, -1, 2**31 - 1, -(2**31)],
@@ -173,7 +179,7 @@ VALUES: dict[Kind, list[Any]] = {
     "boolean": [True, False],
 }
 
-#: The columns that expressions may name, and their kinds.
+#: The columns that expressions may name, and their types.
 Columns = tuple[tuple[str, Kind], ...]
 
 
@@ -184,7 +190,7 @@ def literals(kind: Kind) -> st.SearchStrategy[Sql]:
 
 @cache
 def conditions(columns: Columns) -> st.SearchStrategy[Sql]:
-    """Conditions on these columns."""
+    """Draws conditions on these columns."""
     simple = st.one_of([_simple(columns, name, kind) for name, kind in columns])
     return st.recursive(simple, _joined, max_leaves=4)
 
@@ -215,7 +221,7 @@ def _simple(columns: Columns, name: str, kind: Kind) -> st.SearchStrategy[Sql]:
 
 @cache
 def values_of(kind: Kind, columns: Columns) -> st.SearchStrategy[Sql]:
-    """Expressions over these columns with values of this kind."""
+    """Draws expressions of this type over these columns."""
     same = [column(name) for name, other in columns if other == kind]
     simple = st.one_of(literals(kind), st.sampled_from(same)) if same else literals(kind)
     found = [simple, simple, st.builds(coalesce, simple, simple), st.builds(case, conditions(columns), simple, simple)]

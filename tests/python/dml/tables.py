@@ -1,4 +1,6 @@
-"""Tables as another writer makes them, with what lakebed's own `create` does not offer: generated, identity and default columns."""
+"""Creates tables like another writer. These tables have features that lakebed's `create` does not
+offer: generated, identity and default columns.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ def spark_table(
     features: list[str],
     properties: dict[str, str] | None = None,
 ) -> None:
-    """Makes a table without rows."""
+    """Creates a table without rows."""
     schema = {"type": "struct", "fields": [{"nullable": True, "metadata": {}, **field} for field in fields]}
     readers = [feature for feature in features if feature in ("deletionVectors", "columnMapping")]
     protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}

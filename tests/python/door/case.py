@@ -1,11 +1,11 @@
-"""One draw as plain values; the `repr` of a case is Python code that builds the case again."""
+"""One test case as plain values. The `repr` of a case is Python code that builds the case again."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-#: One row, and many.
+#: One row, and a list of rows.
 Row = dict[str, Any]
 Rows = list[Row]
 

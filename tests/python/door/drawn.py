@@ -1,4 +1,4 @@
-"""Cases, drawn at random."""
+"""Draws random cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from door import deeds, model, sources, tables
 from door.case import Batch, Case, Column, Deed, Source, Table
 
-#: The types that a column mostly comes in, and those that it comes in at times.
+#: The usual types of each column, and the types that are drawn less often.
 _USUAL = {"id": "int64", "n": "int32", "v": "double", "p": "string", "s": "string", "x": "int64"}
 _AT_TIMES = {"id": ["int32", "int8", "uint8", "double", "string"], "n": ["int64", "int8", "bool", "float"]}
 _AT_TIMES |= {"v": ["float", "int32", "halffloat", "string"], "x": [*sources.TYPES]}
@@ -17,7 +17,9 @@ _AT_TIMES |= {name: ["large_string", "string_view", "dictionary", "int64", "null
 
 
 def _one_in(many: int) -> st.SearchStrategy[bool]:
-    """Hypothesis likes small numbers better than large ones: a list has each as often as it stands there."""
+    """Draws True in one of `many` cases. Hypothesis prefers small numbers, but it draws each
+    element of a list equally often.
+    """
     return st.sampled_from([False] * (many - 1) + [True])
 
 
@@ -42,7 +44,7 @@ def columns(draw: st.DrawFn, name: str, count: int, kind: str | None = None) -> 
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[Batch, ...]:
-    """One or several, mostly alike."""
+    """Draws one batch or several. Most of them have the same columns."""
     names = draw(st.sampled_from([[*tables.SCHEMA.names]] * 8 + [["id", "p"], ["p", "id", "n"], ["n"]]))
     if draw(_one_in(6)):
         names = [*names, draw(st.sampled_from(_ODD_NAMES))]
@@ -61,7 +63,7 @@ def batches(draw: st.DrawFn) -> tuple[Batch, ...]:
 
 @st.composite
 def _drifted(draw: st.DrawFn, batch: list[Column], rows: int) -> list[Column]:
-    """The batch as it is, or another."""
+    """Returns the batch, sometimes with one change."""
     at = draw(st.integers(0, max(len(batch) - 1, 0)))
     match draw(st.sampled_from(["not", "not", "not", "order", "order", "type", "type", "fewer", "more", "name", "nulls"])):
         case "order":
@@ -116,7 +118,7 @@ _SOUND_FILES: list[tuple[str, Any]] = [
 
 @st.composite
 def _sound(draw: st.DrawFn, verb: str, met: list[str]) -> dict[str, Any]:
-    """Arguments that mean something. All rows of the source meet the conditions `met`."""
+    """Draws valid arguments. All rows of the source meet the conditions `met`."""
     given: dict[str, Any] = {}
     sometimes = _one_in(4)
     if verb in ("write", "append", "overwrite", "delete", "update", "upsert", "merge") and draw(sometimes):
@@ -166,7 +168,7 @@ def _sound(draw: st.DrawFn, verb: str, met: list[str]) -> dict[str, Any]:
     return given
 
 
-#: What is done, by how often.
+#: The verbs, by how often they are drawn.
 _OFTEN = (
     ["write"] * 6 + ["append"] * 3 + ["overwrite"] * 3 + ["upsert"] * 3 + ["merge"] * 2 + ["delete", "update", "create", "read"]
 )
@@ -193,7 +195,7 @@ def deed(draw: st.DrawFn, table: Table, source: Source) -> Deed:
     return Deed(verb, tuple(given.items()), f"{name}={value!r}")
 
 
-#: A process of its own takes most of a second.
+#: The ways to run a call. `spawn` is rare because a new process takes most of a second.
 _way = st.sampled_from(["same"] * 20 + ["thread"] * 6 + ["pickled"] * 6 + ["fork"] * 12 + ["spawn"])
 
 
@@ -208,7 +210,9 @@ def case(draw: st.DrawFn) -> Case:
 
 @st.composite
 def of_spark(draw: st.DrawFn) -> Case:
-    """Writes of data frames: Spark's rows have one schema, and are written by tasks."""
+    """Draws writes of Spark's data frames. All rows of a data frame have one schema, and Spark's
+    tasks write them.
+    """
     before, found = (
         draw(table),
         draw(st.builds(Source, st.just("table"), batches().filter(lambda drawn: bool(drawn and drawn[0])))),
@@ -229,7 +233,7 @@ def of_spark(draw: st.DrawFn) -> Case:
     return Case(before, alike, Deed("write", tuple((given | {name: value}).items()), f"{name}={value!r}"))
 
 
-#: What both of Spark's doors know, and must refuse.
+#: Arguments that `lbs.write` and `format("lakebed")` both know, with values that both must refuse.
 _WRONG_OF_SPARK: list[tuple[str, Any]] = [
     ("target_file_size", 0),
     ("target_file_size", 1),
@@ -242,7 +246,7 @@ _WRONG_OF_SPARK: list[tuple[str, Any]] = [
 
 
 def _without_promises(batch: Batch) -> Batch:
-    """Of types that Spark has, and with nulls where Spark has them: everywhere."""
+    """Returns the columns with types that Spark has. Every column may be null, as in Spark."""
     return tuple(
         Column(one.name, one.type, one.values) for one in batch if one.type in ("int64", "int32", "double", "string", "bool")
     )

@@ -1,6 +1,8 @@
-"""The fuzzer for as long as you like: `python -m door.hours` with MINUTES or EXAMPLES, and SEED, in the environment.
+"""Runs the fuzzer for a long time: `python -m door.hours` with MINUTES or EXAMPLES, and SEED, in
+the environment.
 
-Every kind of failure is shown once, made as small as a minute allows, as a case that `door.run.check` takes.
+Every kind of failure is printed once, shrunk for at most a minute, as a case that `door.run.check`
+takes.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from door.worker import Worker
 
 
 def kind(case: Case, wrong: str) -> str:
-    """Failures of one kind: the same verb, and the same words but for names, values and numbers."""
+    """Returns the kind of a failure: the verb, and the message without names, values and numbers.
+    """
     words = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|/\S*|\[.*\]|\d+", "…", wrong.splitlines()[0])[:70]
     return f"{case.deed.verb}: {case.deed.wrong.split('=')[0]}: {words}"
 
@@ -64,7 +67,7 @@ def main() -> int:
 
 
 def smaller(worker: Worker, name: str, case: Case, wrong: str, of: int) -> tuple[Case, str]:
-    """A case that fails in the same way, as small as can be found in a minute."""
+    """Returns the smallest case that fails in the same way and is found within a minute."""
     end, best = time.monotonic() + 60, (case, wrong)
 
     def fails(one: Case) -> bool:
@@ -83,7 +86,7 @@ def smaller(worker: Worker, name: str, case: Case, wrong: str, of: int) -> tuple
         find(drawn.case(), fails, settings=quiet)
     except NoSuchExample:
         pass
-    except Exception as error:  # Hypothesis does not like that time runs out
+    except Exception as error:  # Hypothesis raises when the time is over.
         print(f"not made smaller: {type(error).__name__}", file=sys.stderr)
     return best
 

@@ -1,7 +1,8 @@
-"""The expected outcome of a case, computed in plain Python over lists of rows.
+"""Computes the expected outcome of a case in plain Python over lists of rows.
 
-With reasons in `refused`, the call must raise. With `doubts` alone, such as a type that lakebed may cast or refuse, it may raise. A call that
-succeeds must leave exactly these `rows` in the table.
+If there are reasons in `refused`, the call must raise. If there are only `doubts`, such as a type
+that lakebed may cast or refuse, the call may raise. A call that succeeds must leave exactly these
+`rows` in the table.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from door import deeds, sources, tables
 from door.case import Batch, Case, Row, Rows
 from door.values import plain
 
-#: What a new table takes as it is.
+#: The types that a new table takes without a cast.
 _NEW = {
     "int64",
     "int32",
@@ -32,11 +33,12 @@ _NEW = {
     "binary",
 }
 _NEW |= {"date32[day]", "decimal", "instant", "wall clock", "list", "struct", "map"}
-#: Texts and bytes that are null in a partition column.
+#: Strings and binary values that are null in a partition column.
 _NULL_TEXTS = ("", b"", "__HIVE_DEFAULT_PARTITION__")
-#: How the wrong options begin that are not checked if the write is passed over: SQL, and options that are compared with the table.
+#: The beginnings of the wrong arguments that lakebed does not check when it skips the write: SQL,
+#: and options that are compared with the table.
 _OF_THE_TABLE = ("constraints", "properties", "clauses", "set=((", "on='", "where='", 'where="', "source_alias='")
-#: The reason that comes last.
+#: The reason that is checked last.
 RAISES = "the generator raises"
 
 
@@ -47,11 +49,11 @@ class Wanted:
     rows: Rows
     refused: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
-    #: Whether a version is made if it is done; None if that is open.
+    #: Whether a successful call makes a version. None if both are allowed.
     commits: bool | None = None
-    #: Whether values may have been made others, by the casts of an assignment.
+    #: Whether the casts of an assignment may have changed values.
     casts: bool = False
-    #: For reads: the rows that come, and of how many.
+    #: The rows that a read returns, and how many rows it counts.
     answer: Rows | None = None
     count: int | None = None
 
@@ -67,7 +69,7 @@ def wanted(case: Case) -> Wanted:
     if deed.verb == "write" and table.exists and given.get("mode") == "error":
         found.refused.append("there is a table")
     if not table.exists and deed.verb not in ("write", "create"):
-        # What a handle knows by heart, it may tell.
+        # A handle may answer from its snapshot, without reading the table.
         (found.doubts if deed.verb in ("read", "history") else found.refused).append("the table is gone")
     if deed.verb in deeds.TAKES:
         of_source = Wanted([])
@@ -77,7 +79,7 @@ def wanted(case: Case) -> Wanted:
         else:
             found.refused += of_source.refused
         found.doubts += of_source.doubts
-    # A generator raises last: what else is wrong may be told before.
+    # A generator raises at the end, so the other errors may come first.
     if not found.refused or found.refused == [RAISES]:
         _VERBS.get(deed.verb, _keep)(case, given, found)
     if deed.verb in deeds.KEEPS:
@@ -90,7 +92,7 @@ def _columns(batches: list[Batch]) -> list[str]:
 
 
 def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
-    """What can be said about the source and the columns of the table, before any value is looked at."""
+    """Judges the source and the columns of the table, without the values."""
     source = case.source
     batches = sources.batches(source)
     lacks = not batches and source.kind in sources.DRIFTING and source.kind != "drifting reader"
@@ -142,7 +144,9 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
 
 
 def _is_named_well(name: str) -> bool:
-    """Whether any table can have such a column: blanks need column mapping, and some names are Delta's own."""
+    """Returns whether any table can have such a column. Spaces need column mapping, and Delta
+    reserves some names.
+    """
     return name.isidentifier() and not name.startswith("_")
 
 
@@ -163,14 +167,17 @@ def _judge_drift(kind: str, batches: list[Batch], found: Wanted) -> None:
 
 
 def _judge_retyped(kind: str, batches: list[Batch], is_new: bool, found: Wanted) -> None:
-    """pandas makes floats of integers with nulls, and columns of nulls have no type."""
+    """Judges the types after a library changed them. pandas turns integers with nulls into floats,
+    and a column of nulls has no type.
+    """
     for batch in batches:
         for column in batch:
             if column.type not in ("int64", "int32", "double", "string", "bool"):
                 found.doubts.append(f"{column.name} is made of {column.type}")
             if None in column.values and column.type != "string" and kind in sources.OF_PANDAS:
                 found.doubts.append(f"{column.name} has nulls among {column.type}")
-    # Such a column has no type: no new table takes it, and no later batch with values fits it.
+    # Such a column has no type. A new table refuses it, and later batches with values do not fit
+    # it.
     if (is_new or len(batches) > 1) and not all(
         any(value is not None for value in column.values) for batch in batches for column in batch
     ):
@@ -178,7 +185,9 @@ def _judge_retyped(kind: str, batches: list[Batch], is_new: bool, found: Wanted)
 
 
 def _stored(row: Row, partition_by: tuple[str, ...]) -> Row:
-    """The row as the table keeps it: texts of partitions that mean null are null."""
+    """Returns the row as the table stores it. The strings that mean null in a partition column
+    become null.
+    """
     lowered = {name.lower(): value for name, value in row.items()}
     return {
         name: None if name in partition_by and isinstance(value, (str, bytes)) and value in _NULL_TEXTS else value
@@ -191,7 +200,7 @@ def _incoming(case: Case, given: dict[str, Any]) -> Rows:
 
 
 def partitions(case: Case, given: dict[str, Any]) -> tuple[str, ...]:
-    """The columns that the table is, or will be, partitioned by."""
+    """Returns the columns by which the table is, or will be, partitioned."""
     if case.table.exists:
         return case.table.partition_by
     named = given.get("partition_by") or ()
@@ -211,11 +220,11 @@ def _holds(row: Row, test: Any) -> bool:
     try:
         return row.get("id") is not None and bool(test(row["id"]))
     except TypeError:
-        return True  # of a type that cannot be written anyway
+        return True  # No table takes the type.
 
 
 def is_true(condition: str, row: Row) -> bool:
-    """Whether the row meets the condition: null is not true."""
+    """Returns whether the row meets the condition. Null is not true."""
     try:
         return deeds.CONDITIONS[condition](row) is True
     except TypeError:
@@ -302,7 +311,9 @@ def _create(case: Case, given: dict[str, Any], found: Wanted) -> None:
 
 
 def _of_none(given: dict[str, Any]) -> bool | None:
-    """Whether a change of no row is committed: its number may be worth it."""
+    """Returns whether a change of no rows makes a version. With a transaction identifier it may,
+    because the number must be stored.
+    """
     return None if "txn" in given else False
 
 
@@ -350,7 +361,8 @@ def _merged(case: Case, given: dict[str, Any], found: Wanted, clauses: str, keys
         found.refused.append("the source lacks a column that is named")
         return
     new = [{name: row[name] for name in row if name in tables.SCHEMA.names} for row in _incoming(case, given)]
-    # As in Delta Spark, columns that the table lacks are passed over, and values are cast as assignments are.
+    # As in Delta Spark, columns that the table lacks are ignored, and values are cast as in
+    # assignments.
     found.casts = any(
         _family(tables.SCHEMA.field(one.name.lower()).type) != _family(sources.TYPES[one.type])
         for batch in sources.batches(case.source)
@@ -371,7 +383,7 @@ def _merged(case: Case, given: dict[str, Any], found: Wanted, clauses: str, keys
 
 
 def _family(kind: pa.DataType) -> str:
-    """The family of a type. A lossless cast within a family keeps the value."""
+    """Returns the family of a type. A lossless cast within a family keeps the value."""
     if pa.types.is_integer(kind):
         return "whole number"
     if pa.types.is_floating(kind):
@@ -390,7 +402,7 @@ def _read(case: Case, given: dict[str, Any], found: Wanted) -> None:
 
 
 def _keep(case: Case, given: dict[str, Any], found: Wanted) -> None:
-    """The rows stay as they are."""
+    """Keeps the rows unchanged."""
 
 
 _VERBS = {

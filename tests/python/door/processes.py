@@ -1,4 +1,4 @@
-"""The processes and threads in which a deed can be done, once its process has written."""
+"""The processes and threads in which a call can run. The parent process has written before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from door.case import Case
 class Answer:
     """The outcome of a call: the rows of a read, whether a write was committed, or an error."""
 
-    #: The error as `Class: message`, and the classes that it is of, from its own up.
+    #: The error as `Class: message`, and the names of its class and base classes.
     error: str = ""
     classes: tuple[str, ...] = ()
     #: The classes of the error's causes.
@@ -67,7 +67,9 @@ def _pickled(case: Case, path: str, table: lb.Table | None) -> Answer:
 
 
 def _fork(case: Case, path: str, table: lb.Table | None) -> Answer:
-    """In a child that has all of this process's memory, its random numbers among it."""
+    """Makes the call in a forked child. The child has a copy of the memory of this process,
+    including the state of random numbers.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -86,7 +88,7 @@ def _fork(case: Case, path: str, table: lb.Table | None) -> Answer:
 
 
 def _spawn(case: Case, path: str, table: lb.Table | None) -> Answer:
-    """In a process of its own, which gets the handle as a pickle."""
+    """Makes the call in a new process, which gets the handle as a pickle."""
     done = subprocess.run(
         [sys.executable, "-m", "door.processes"],
         input=pickle.dumps((case, path, pickle.dumps(table))),

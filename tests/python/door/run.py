@@ -15,7 +15,7 @@ from door.model import Wanted
 from door.processes import WAYS, Answer
 from door.values import Bag, bag, differ
 
-#: How a case is done: in this process or another, through `lb` or Spark.
+#: Makes the call of a case: in this process or another one, through `lb` or through Spark.
 Act = Callable[[Case, str, "lb.Table | None"], Answer]
 
 #: Names from Rust or from inner libraries, which must not reach users.
@@ -25,7 +25,7 @@ _FOREIGN_WORDS = re.compile(
 
 
 def check(case: Case, act: Act | None = None) -> str:
-    """In a folder of its own."""
+    """Checks the case in a new folder. Returns the failure, or an empty text."""
     with log.folder() as folder:
         path = folder + "/t"
         handle = _prepare(case, path)
@@ -41,7 +41,9 @@ def check(case: Case, act: Act | None = None) -> str:
 
 
 def _prepare(case: Case, path: str) -> lb.Table | None:
-    """The table, and a handle on it where the deed takes one, perhaps on a table that is gone."""
+    """Makes the table. Returns a handle if the call needs one. In cases without a table, the table
+    is deleted after that.
+    """
     needs_handle = case.deed.verb not in ("write", "create", "open")
     if case.table.exists or needs_handle:
         tables.make(path, case.table)
@@ -65,7 +67,7 @@ def _judge_refusal(case: Case, answer: Answer, wanted: Wanted, path: str) -> str
         return f"the caller's own exception is lost: {answer.error}, of {answer.causes}"
     if "LakebedError" in answer.classes and (word := _FOREIGN_WORDS.search(answer.error.replace(path, ""))):
         return f"a message with internal names ({word[0]}): {answer.error}"
-    # A pickled handle on a table that is gone is refused before its method is called.
+    # The pickle of a handle on a deleted table is refused before the method is called.
     is_called = case.table.exists or case.way not in ("pickled", "spawn")
     if is_called and case.deed.wrong.startswith("unknown argument") and "TypeError" not in answer.classes:
         return f"an unknown argument is no TypeError: {answer.error}"
@@ -73,12 +75,16 @@ def _judge_refusal(case: Case, answer: Answer, wanted: Wanted, path: str) -> str
 
 
 def _is_ours(answer: Answer) -> bool:
-    """Whether the error is one of lakebed's, or a TypeError about the arguments: not of a class that a library derived from it."""
+    """Returns whether the error is a lakebed error, or a TypeError about the arguments. A subclass
+    of TypeError from a library does not count.
+    """
     return "LakebedError" in answer.classes or answer.classes[0] == "TypeError"
 
 
 def _unchanged(path: str, before: dict[str, int], *, by_tasks: bool) -> str:
-    """What a refused call left. A task of Spark's that ended before another one failed leaves its files, which no version names."""
+    """Returns how a refused call changed the table. If one of Spark's tasks fails, the tasks that
+    ended before leave files that no version names. These files are ignored.
+    """
     after = _files(path)
     if by_tasks:
         after = {
@@ -116,13 +122,16 @@ def _judge_success(case: Case, answer: Answer, wanted: Wanted, path: str, versio
             return _judge_feed(table, version, found, bag(tables.before(case.table)))
         except lb.SchemaMismatchError:
             if dict(case.deed.given).get("schema_mode") != "overwrite":
-                raise  # Only rows of two schemas have no feed.
+                raise  # Only rows of two schemas have no change data feed.
     return ""
 
 
 def _judge_rows(case: Case, rows: Rows, wanted: Wanted) -> str:
-    """How the rows of the table differ from those that are wanted. Columns whose values an assignment may have cast are left out; where rows
-    find each other by such a column, only so many can be there as were before and came, and not fewer than before unless they are to go."""
+    """Returns how the rows of the table differ from the expected rows. Columns with values that an
+    assignment may have cast are ignored. If a key column is one of them, only the number of rows is
+    checked: it is at least the number before, unless the call deletes rows, and at most the number
+    before plus the source rows.
+    """
     cast = _cast_columns(case) if wanted.casts else set()
     said = dict(case.deed.given)
     keys = said.get("keys", ("id",))
@@ -139,7 +148,7 @@ def _judge_rows(case: Case, rows: Rows, wanted: Wanted) -> str:
 
 
 def _cast_columns(case: Case) -> set[str]:
-    """Columns of the table for which a batch has values of another family of types."""
+    """Returns the columns of the table for which a batch has values of another family of types."""
     columns = [column for batch in sources.batches(case.source) for column in batch]
     known = [column for column in columns if column.name.lower() in tables.SCHEMA.names]
     return {
@@ -159,7 +168,7 @@ def _judge_answer(answer: Answer, wanted: Wanted) -> str:
 
 
 def _judge_feed(table: lb.Table, version: int, after: Bag, before: Bag) -> str:
-    """The rows before plus the changes of the feed must equal the rows after."""
+    """Checks that the rows before plus the changes of the feed equal the rows after."""
     if "_change_type" in table.schema.names or set(table.schema.names) < set(tables.SCHEMA.names):
         return ""
     told = table.changes(version + 1).to_arrow().drop_columns(["_commit_version", "_commit_timestamp"]).to_pylist()
@@ -170,7 +179,7 @@ def _judge_feed(table: lb.Table, version: int, after: Bag, before: Bag) -> str:
 
 
 def _afterwards(path: str) -> str:
-    """This process writes once more, after its child may have written; no row may be lost."""
+    """Writes once more in this process, because its child may have written. No row may be lost."""
     table = lb.Table(path)
     rows: Rows = table.to_arrow().to_pylist()
     if rows:

@@ -1,4 +1,4 @@
-"""Cases that failed once, made small: each stays as a test of its own."""
+"""Shrunk cases that failed once. Each is a test of its own."""
 
 from __future__ import annotations
 

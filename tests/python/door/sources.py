@@ -1,4 +1,4 @@
-"""Sources in every form that Python has for rows, and the rows that they hold."""
+"""Data in every form that Python has for rows, and the rows in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from door.case import Batch, Column, Row, Rows, Source
 
-#: The types of columns by their words. The first line holds what every table takes.
+#: The types of columns by name. Every table takes the types in the first line.
 TYPES: dict[str, pa.DataType] = {
     **{str(kind): kind for kind in (pa.int64(), pa.int32(), pa.float64(), pa.string(), pa.bool_())},
     **{str(kind): kind for kind in (pa.int8(), pa.int16(), pa.uint8(), pa.uint64(), pa.float32(), pa.float16())},
@@ -34,7 +34,7 @@ TYPES: dict[str, pa.DataType] = {
 
 _WHEN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 _TEXTS = ("x", "y", "", "z", "__HIVE_DEFAULT_PARTITION__", "A b/c=d")
-#: Values that a type can hold.
+#: Values of each type.
 POOL: dict[str, tuple[Any, ...]] = {
     "int64": (0, 1, 2, 3, 5, -1, 2**53 + 1),
     "int32": (0, 1, 2, 3, 7, -1),
@@ -67,7 +67,7 @@ POOL: dict[str, tuple[Any, ...]] = {
 }
 
 
-#: Types that DuckDB has.
+#: The types that DuckDB has.
 OF_DUCKDB = {
     "int64",
     "int32",
@@ -85,7 +85,7 @@ OF_DUCKDB = {
 
 
 class Mine(Exception):
-    """What a caller's generator raises."""
+    """The exception that the caller's generator raises."""
 
 
 def batch_of(batch: Batch) -> pa.RecordBatch:
@@ -98,7 +98,7 @@ def _array(column: Column) -> pa.Array:
 
 
 def _alike(source: Source) -> list[pa.RecordBatch]:
-    """The batches that have the schema of the first."""
+    """Returns the batches that have the same schema as the first batch."""
     batches = [batch_of(batch) for batch in source.batches]
     return [batch for batch in batches if batch.schema.equals(batches[0].schema)]
 
@@ -113,7 +113,9 @@ def _reader(source: Source) -> pa.RecordBatchReader:
 
 
 def _drifting_reader(source: Source) -> pa.RecordBatchReader:
-    """pyarrow does not hold the batches of an iterable against the schema that it is given with them."""
+    """Returns a reader with batches that do not fit its schema. pyarrow does not compare the
+    batches of an iterable with the schema.
+    """
     batches = [batch_of(batch) for batch in source.batches]
     return pa.RecordBatchReader.from_batches(batches[0].schema if batches else pa.schema([]), iter(batches))
 
@@ -140,7 +142,7 @@ def _polars(batch: pa.RecordBatch | pa.Table) -> Any:
     import polars as pl
 
     if any(pa.types.is_decimal256(kind) for kind in batch.schema.types):
-        return batch  # Polars panics over decimals of more than 38 digits.
+        return batch  # Polars panics on decimals of more than 38 digits.
     return pl.from_arrow(batch)
 
 
@@ -156,7 +158,8 @@ def _duckdb(source: Source) -> Any:
 
     table = _table(source)
     names = {name.lower() for name in table.column_names}
-    # DuckDB has no relations without columns, gives those that come twice other names, and has not all types of Arrow.
+    # DuckDB has no relations without columns, renames duplicate columns, and lacks some types of
+    # Arrow.
     has_all = all(one.type in OF_DUCKDB for batch in source.batches for one in batch)
     return duckdb.connect().from_arrow(table) if has_all and 0 < len(names) == table.num_columns else table
 
@@ -170,7 +173,9 @@ def _mapping(source: Source) -> dict[str, list[Any]]:
 
 
 def _broken(kind: str) -> pa.Table:
-    """Buffers that contradict themselves, as a faulty library hands them over. Offsets become wrong once pyarrow has looked at them."""
+    """Returns data with invalid buffers, as a faulty library may produce them. Offsets become
+    invalid only after pyarrow has validated them.
+    """
     offsets = array("i", [0, 1, 1])
     of_offsets = pa.py_buffer(offsets)
     broken = {
@@ -190,9 +195,9 @@ def _broken(kind: str) -> pa.Table:
 BROKEN = ("offsets that fall", "offsets out of bounds", "bytes that are no text", "keys out of bounds")
 
 
-#: A frame whose index has a name. The index becomes a column of the table.
+#: The kind of a frame with a named index. The index becomes a column of the table.
 WITH_INDEX = "pandas with an index"
-#: How a source is made. What is made can be read once.
+#: The functions that make the data of a source. Some data can be read only once.
 KINDS: dict[str, Callable[[Source], Any]] = {
     "table": _table,
     "reader": _reader,
@@ -220,9 +225,9 @@ KINDS: dict[str, Callable[[Source], Any]] = {
     "lazy frame": _lazy,
     **{kind: partial(lambda kind, source: _broken(kind), kind) for kind in BROKEN},
 }
-#: What holds no rows at all.
+#: The kinds of data without rows.
 NO_ROWS = {"nothing", "number", "text", "numbers", "lazy frame", *BROKEN}
-#: What hands over every batch as it is, so that one may differ from another.
+#: The kinds that pass each batch on unchanged, so that the schemas of the batches may differ.
 DRIFTING = {
     "drifting reader",
     "list",
@@ -236,10 +241,10 @@ DRIFTING = {
     "generator of dicts",
     "rows and batches",
 }
-#: What libraries turn into types of their own on the way.
+#: The kinds that a library converts to types of its own.
 RETYPED = {"pandas", WITH_INDEX, "chunks", "list of frames", "polars", "polars frames", "duckdb", "dicts"}
 RETYPED |= {"generator of dicts", "mapping", "rows and batches"}
-#: What libraries with threads of their own make, which do not survive a fork.
+#: The kinds from libraries with threads. These libraries do not work after a fork.
 THREADED = {"polars", "polars frames", "lazy frame", "duckdb"}
 OF_DICTS = {"dicts", "generator of dicts"}
 OF_PANDAS = {"pandas", WITH_INDEX, "chunks", "list of frames"}
@@ -250,7 +255,7 @@ def make(source: Source) -> Any:
 
 
 def batches(source: Source) -> list[Batch]:
-    """The batches that are handed over."""
+    """Returns the batches that the call gets."""
     if source.kind in NO_ROWS:
         return []
     if source.kind == "batch":
@@ -262,7 +267,7 @@ def batches(source: Source) -> list[Batch]:
 
 
 def rows(source: Source) -> Rows:
-    """The rows that are handed over, by their names in the first batch."""
+    """Returns the rows that the call gets, with the column names of the first batch."""
     made = [batch_of(batch) for batch in batches(source)]
     if source.kind in OF_PANDAS:
         frames = [pa.Table.from_batches([batch]).to_pandas() for batch in made]
@@ -274,7 +279,7 @@ def rows(source: Source) -> Rows:
 
 
 def _without_nan(row: Row) -> Row:
-    """In pandas, NaN stands for null."""
+    """Replaces NaN by null, as pandas does not tell them apart."""
     import pandas as pd
 
     return {name: None if _is_missing(pd, value) else value for name, value in row.items()}

@@ -1,4 +1,4 @@
-"""The same door through Spark: `lbs.write`, and `format("lakebed")`."""
+"""Runs cases through Spark: `lbs.write`, and `format("lakebed")`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakebed.spark import failure
 
 
 class Deeds:
-    """Does writes with a session, by one of two doors."""
+    """Writes with a session, through `lbs.write` or `format("lakebed")`."""
 
     def __init__(self, spark: Any, door: str) -> None:
         self._spark = spark

@@ -1,4 +1,4 @@
-"""The tables that sources are written to, and the rows that are in them before."""
+"""The target tables, and their rows before the call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import lakebed as lb
 from door.case import Rows, Table
 
 SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("v", pa.float64()), ("p", pa.string()), ("s", pa.string())])
-#: The types that a column takes as they are, because each of their values is one of its own.
+#: The types that a column takes without a check of the values, because the column can hold every
+#: value of the type.
 FITS = {
     "id": {"int64", "int32", "int16", "int8", "uint8"},
     "n": {"int32", "int16", "int8", "uint8"},
@@ -18,7 +19,7 @@ FITS = {
     "p": {"string", "large_string", "string_view", "dictionary"},
     "s": {"string", "large_string", "string_view", "dictionary"},
 }
-#: What tables are asked to be.
+#: The properties of each feature.
 FEATURES: dict[str, dict[str, Any]] = {
     "vectors": {"delta.enableDeletionVectors": True},
     "feed": {"delta.enableChangeDataFeed": True},
@@ -38,7 +39,7 @@ BEFORE: Rows = [
 
 
 def make(path: str, spec: Table) -> None:
-    """The table, in two files or more."""
+    """Makes the table with two or more files."""
     fields = [field.with_nullable(not (spec.required and field.name == "id")) for field in SCHEMA]
     properties = {name: value for feature in spec.features for name, value in FEATURES[feature].items()}
     constraints = {"positive": "id > 0"} if spec.positive else {}

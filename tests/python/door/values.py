@@ -1,4 +1,6 @@
-"""Values as comparable texts: equal values have equal texts, whichever library they come from."""
+"""Values as strings that can be compared. Equal values have equal strings, whichever library they
+come from.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-#: Rows without their order.
+#: Rows without order.
 Bag = Counter[tuple[tuple[str, str], ...]]
 
 
 def plain(value: Any) -> str:
-    """The text of a value. 1, 1.0 and Decimal("1.00") have the same text; True has another."""
+    """Returns the string of a value. 1, 1.0 and Decimal("1.00") have the same string. True has
+    another.
+    """
     if hasattr(value, "item"):
         value = value.item()
     match value:
@@ -40,14 +44,14 @@ def plain(value: Any) -> str:
 
 
 def bag(rows: Iterable[Mapping[str, Any]]) -> Bag:
-    """The rows; a column that is null and one that is not there are the same."""
+    """Counts the rows. A null column and a missing column are the same."""
     return Counter(
         tuple(sorted((name.lower(), plain(value)) for name, value in row.items() if value is not None)) for row in rows
     )
 
 
 def differ(found: Bag, wanted: Bag) -> str:
-    """How two bags differ, empty if they do not."""
+    """Returns how two bags differ, or an empty text if they do not."""
     lost, gained = wanted - found, found - wanted
     if not lost and not gained:
         return ""

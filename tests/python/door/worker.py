@@ -1,4 +1,6 @@
-"""A child process that runs cases one after the other. A case that kills the process is reported as a failure, and a new process starts."""
+"""A child process that runs one case after the other. A case that kills the process is reported as
+a failure, and a new process starts.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,19 @@ from typing import IO, Any
 
 from door.case import Case
 
-#: Seconds for one case, after which it hangs.
+#: The seconds after which a case is reported as hanging.
 PATIENCE = 30
 
 
 class Worker:
-    """Start with `check`."""
+    """The parent's side of the child process. Start with `check`."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._noise: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the worker)
 
     def check(self, case: Case) -> str:
-        """What is wrong with it, empty if nothing is."""
+        """Returns the failure of a case, or an empty text."""
         process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -50,7 +52,7 @@ class Worker:
 
     def close(self) -> None:
         if self._process:
-            # With the children that it forked.
+            # This also kills the children that the process forked.
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
@@ -86,7 +88,7 @@ def serve(inputs: Any, outputs: Any) -> None:
 
 
 if __name__ == "__main__":
-    # What libraries print must not come between the answers.
+    # The output of libraries must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     serve(sys.stdin.buffer, answers)

@@ -1,1 +1,1 @@
-"""What the tests of OPTIMIZE share."""
+"""The shared parts of the tests of OPTIMIZE."""

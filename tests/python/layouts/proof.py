@@ -1,4 +1,6 @@
-"""An OPTIMIZE, and the check from log and files, without lakebed, that its metrics are right and that no row changed."""
+"""Runs OPTIMIZE, and checks from the log and the files, without lakebed, that its metrics are right
+and that no row changed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _IDS = ["_metadata.row_id", "_metadata.row_commit_version"]
 
 
 def rows(path: str | Path) -> list[str]:
-    """All rows, with those numbers by which they are tracked."""
+    """Returns all rows. In a table with row tracking they include the row ids and commit versions.
+    """
     table = lb.Table(path)
     tracked = table.properties.get("delta.enableRowTracking") == "true"
     columns = [f"`{name}`" for name in table.schema.names] + (_IDS if tracked else [])
@@ -28,7 +31,9 @@ def rows(path: str | Path) -> list[str]:
 
 
 def optimize(path: str | Path, *, settles: bool = True, **options: Any) -> lb.OptimizeResult:
-    """Optimizes, and checks all that holds for each OPTIMIZE; `settles` if the same again has nothing to do."""
+    """Optimizes, and checks everything that must hold after each OPTIMIZE. With `settles`, a second
+    OPTIMIZE must have nothing to do.
+    """
     before, version = rows(path), lb.Table(path).version
     live = log.live(path, version)
     planned = lb.Table(path).optimize(dry_run=True, **options)
@@ -47,7 +52,7 @@ def optimize(path: str | Path, *, settles: bool = True, **options: Any) -> lb.Op
         new += effect.new
         _check_history(result.table.history()[result.version - number], effect)
         for add in effect.new:
-            # The partition's values as they were spelled, and what the file holds.
+            # The partition values keep their spelling, and the statistics agree with the file.
             assert add["partitionValues"] in [other["partitionValues"] for other in effect.gone]
             check_statistics(path, add)
     paths = sorted(name for group in planned for name in group.paths)
@@ -74,7 +79,7 @@ def optimize(path: str | Path, *, settles: bool = True, **options: Any) -> lb.Op
 
 
 def quartiles(sizes: list[int]) -> tuple[int, ...]:
-    """Of sorted ones, as Delta Spark counts."""
+    """Returns the quartiles of sorted sizes, counted as in Delta Spark."""
     count = len(sizes)
     return (sizes[0], sizes[count // 4], sizes[count // 2], sizes[count * 3 // 4], sizes[-1])
 
@@ -114,7 +119,7 @@ def check_statistics(path: str | Path, add: dict[str, Any]) -> None:
 
 
 def columns(data: pa.Table) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Columns and fields of structs by their paths; a field of nothing is nothing."""
+    """Returns columns and fields of structs by their paths. A field of a null struct is null."""
     todo = [((name,), data[name].combine_chunks()) for name in data.column_names]
     while todo:
         name, column = todo.pop()

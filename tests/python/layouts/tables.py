@@ -1,4 +1,4 @@
-"""Tables to be rewritten, and the known facts about their files."""
+"""Tables that OPTIMIZE rewrites, and the known facts about their files."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def numbers(first: int, count: int) -> pa.Table:
 
 
 def skipped(path: str, where: str) -> int:
-    """Files that need not be read."""
+    """Returns how many files a query with this predicate skips."""
     found = lb.Table(path).scan(where=where).explain()
     return found.skipped_by_statistics + found.skipped_by_partition
