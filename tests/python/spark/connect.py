@@ -1,6 +1,7 @@
-"""The small round and reads of the corpus through Spark Connect: a program, since a process has one kind of session.
+"""Runs the small round and reads tables of the corpus through Spark Connect. This is a program
+because a process has one kind of session.
 
-Its arguments are names of the corpus's cases.
+The arguments are names of cases of the corpus.
 """
 
 from __future__ import annotations
@@ -48,13 +49,16 @@ def main(names: list[str]) -> None:
 
 
 def known_batches(spark: Any, folder: Path) -> None:
-    """A batch that is repeated, one of an older copy of the checkpoint, one of another query, one that is written in two parts."""
+    """Checks four batches: one that is repeated, one of an older copy of the checkpoint, one of
+    another query, and one that is written in two parts.
+    """
     source, target, checkpoint, older = (folder / name for name in ("source", "target", "checkpoint", "older"))
     warned = folder / "warned"
     write_batch = lbs.foreach_batch(target, app_id="app")
 
     def whole(df: Any, number: int) -> None:
-        # In a process of the server's, which tells nobody what it warns of.
+        # The function runs in a process of the Connect server, and only a log file brings its
+        # warnings back.
         logging.getLogger("lakebed").addHandler(logging.FileHandler(warned, delay=True))
         write_batch(df, number)
 
@@ -63,7 +67,7 @@ def known_batches(spark: Any, folder: Path) -> None:
             write_batch(df.where(F.col("id") % 2 == part), number)
 
     def through(checkpoint: Path, function: Callable[[Any, int], None] = whole) -> str:
-        """What became of the stream, and how many rows there are."""
+        """Runs the stream. Returns its outcome and the number of rows in the target."""
         rows = spark.readStream.format("lakebed").load(str(source))
         writer = rows.writeStream.foreachBatch(function)
         query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
@@ -102,7 +106,7 @@ def known_batches(spark: Any, folder: Path) -> None:
 
 
 def arrow(frame: Any) -> pa.Table:
-    """The rows, with months as their number, which pyarrow has no type for."""
+    """Returns the rows. pyarrow has no type for intervals of months, so they become numbers."""
     from pyspark.sql.types import YearMonthIntervalType
 
     def shown(field: Any) -> Any:

@@ -1,6 +1,8 @@
-"""What is refused at Spark's doors, and in which words: scenarios for any session, classic or Connect.
+"""The calls that lakebed refuses in Spark, and their messages. The scenarios run in any session,
+classic or Connect.
 
-As a program it runs them all on Connect, since a process has one kind of session.
+Run as a program, this file runs all scenarios on Connect, because a process has one kind of
+session.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def scenario(check: Callable[[Any, Path], None]) -> Callable[[Any, Path], None]:
 
 
 def by_function(spark: Any, uri: Any) -> list[Callable[[], Any]]:
-    """The functions that take a table's place."""
+    """Returns calls of the functions that take the location of a table."""
     return [
         lambda: lbs.read(spark, uri),
         lambda: lbs.explain(spark, uri),
@@ -42,7 +44,9 @@ def by_function(spark: Any, uri: Any) -> list[Callable[[], Any]]:
 
 
 def by_format(spark: Any, uri: str, folder: Path) -> list[Callable[[], Any]]:
-    """The ways of `format("lakebed")` to a table. Connect asks the server once the schema is wanted."""
+    """Returns the calls of `format("lakebed")` with a location. Connect asks the server when the
+    schema is needed.
+    """
     stream = spark.readStream.format("rate").load().writeStream.format("lakebed").option("checkpointLocation", str(folder / "cp"))
     return [
         lambda: spark.read.format("lakebed").load(uri).schema,
@@ -55,7 +59,7 @@ def by_format(spark: Any, uri: str, folder: Path) -> list[Callable[[], Any]]:
 
 
 def refused(attempt: Callable[[], Any], said: str, kind: type[BaseException] = Exception) -> str:
-    """What an attempt raises, which must say so."""
+    """Checks that the call raises with this text. Returns the message."""
     with pytest.raises(kind) as raised:
         attempt()
     assert said in str(raised.value), str(raised.value)[-3000:]
@@ -71,7 +75,7 @@ def of_argument(attempt: Callable[[], Any], name: str, kind: type[BaseException]
 
 @contextmanager
 def inside(folder: Path) -> Iterator[None]:
-    """With this folder as that of the process."""
+    """Makes this folder the working directory."""
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -84,7 +88,7 @@ def ids(path: Path) -> list[int]:
     return sorted(lb.Table(path).to_arrow(["id"]).column("id").to_pylist())
 
 
-# Places.
+# Locations
 
 
 @scenario
@@ -169,7 +173,7 @@ def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> Non
     assert os.listdir(folder) == []
 
 
-# Threads.
+# Threads
 
 
 @scenario
@@ -184,7 +188,7 @@ def threads_that_registered_write_by_format(spark: Any, folder: Path) -> None:
         assert list(pool.map(round_trip, range(1, 7))) == [1, 2, 3, 4, 5, 6]
 
 
-# Errors.
+# Errors
 
 
 @scenario
@@ -203,7 +207,8 @@ def an_error_stands_alone(spark: Any, folder: Path) -> None:
         (lambda: spark.read.format("lakebed").schema("id string").load(path).collect(), "InvalidInputError: " + path),
         (lambda: append(spark.range(1), path, timeout="soon"), "InvalidInputError: option timeout='soon'"),
         (lambda: append(spark.range(1), path), "ConstraintViolationError: file://" + path),
-        # In one task: several would replace the table at once, and one of them would fail by itself.
+        # There is one task, because several tasks would replace the table at once and one of them
+        # would fail.
         (lambda: append(spark.range(1, 2, 1, 1).mapInArrow(changed, "id bigint"), path), "CommitConflictError: file://" + path),
     ]
     for attempt, said in cases:
@@ -230,14 +235,16 @@ def an_error_of_a_stream_stands_alone(spark: Any, folder: Path) -> None:
         text = refused(lambda: through(source, checkpoint), "lakebed.errors." + error).partition("JVM stacktrace:")[0]
         assert 'File "' not in text, text[:3000]
 
-    said("rows", "a", f"ConstraintViolationError: file://{folder}/t: CHECK constraint positive")  # raised by a task
+    # A task raises it.
+    said("rows", "a", f"ConstraintViolationError: file://{folder}/t: CHECK constraint positive")
     lbs.write(spark.range(1, 3), folder / "good")
     through("good", "b")
     lb.Table(folder / "good").delete("id = 1")
-    said("good", "b", f"InvalidInputError: file://{folder}/good: version 1 deletes rows")  # raised where offsets are made
+    # It is raised where offsets are computed.
+    said("good", "b", f"InvalidInputError: file://{folder}/good: version 1 deletes rows")
     for file in lbs.write(spark.range(3, 5), folder / "gone").table.files().column("path").to_pylist():
         (folder / "gone" / str(file)).unlink()
-    said("gone", "c", "StoreError: ")  # raised by a task that reads
+    said("gone", "c", "StoreError: ")  # A task that reads raises it.
     assert ids(folder / "t") == [1, 2]
 
 
@@ -255,7 +262,9 @@ def variants_are_written_wherever_they_are_and_other_types_refused_by_name(spark
 
 
 def alone(text: str) -> None:
-    """Nothing of Python's traceback is in a text, and nothing follows the error but what Spark appends."""
+    """Checks that a message has no Python traceback, and that nothing follows the error except
+    Spark's own addition.
+    """
     assert 'File "' not in text, text[:3000]
     own = text.partition("JVM stacktrace:")[0].rstrip().splitlines()
     assert "lakebed.errors." in (own[-2] if "SQLSTATE" in own[-1] and "lakebed.errors." not in own[-1] else own[-1]), text[:3000]
@@ -265,7 +274,7 @@ def append(df: Any, path: str, **options: Any) -> None:
     df.write.format("lakebed").mode("append").options(**options).save(path)
 
 
-# Arguments and options.
+# Arguments and options
 
 
 @scenario

@@ -1,7 +1,9 @@
-"""A driver that is killed: two streams, one behind the other, from the table `source` by `middle` to `sink`, in the folder of its argument.
+"""The driver that `test_killed` kills. It runs two streams in the folder of its argument: one from
+the table `source` to `middle`, and one from `middle` to `sink`.
 
-`follow` runs until something stops it, and takes few files at a time, so that there are many batches to be killed in; `finish` runs up to what
-is there now. The first stream writes by the sink of `format("lakebed")`, the second by `lbs.foreach_batch`.
+`follow` runs until it is stopped. It reads few files at a time, so that there are many batches in
+which it can be killed. `finish` reads what the tables have now and stops. The first stream writes
+with the sink of `format("lakebed")`, the second with `lbs.foreach_batch`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ lbs.register(spark)
 
 
 def rows(table: str) -> Any:
-    """What a table gets."""
+    """Returns a stream of the rows of a table."""
     return (
         spark.readStream.format("lakebed")
         .option("maxFilesPerTrigger", "1000" if what == "finish" else "3")
@@ -35,7 +37,7 @@ def rows(table: str) -> Any:
 
 
 def trigger(stream: Any) -> Any:
-    """The stream as it is to run."""
+    """Sets the trigger of a stream."""
     return stream.trigger(availableNow=True) if what == "finish" else stream.trigger(processingTime="0 seconds")
 
 

@@ -1,4 +1,4 @@
-"""What the tests have in common that start Python elsewhere."""
+"""The shared part of the tests that start Python processes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 
 
 def environment() -> dict[str, str]:
-    """The environment of a process with the same import path, whose Spark runs the same Python."""
+    """Returns the environment of a process with the same import path. Its Spark runs the same
+    Python.
+    """
     paths = os.pathsep.join(filter(None, sys.path))
     return {**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -1,6 +1,7 @@
-"""A small round through Spark, for versions of pyspark that the whole suite does not run on, and for Connect.
+"""Reads and writes a little through Spark. It runs with the versions of pyspark that the whole
+suite does not run with, and with Connect.
 
-Needs lakebed, pyspark and a JVM, no jars and nothing else of the tests.
+It needs lakebed, pyspark and a JVM. It needs no jars and no other file of the tests.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ROWS = pa.table(
 )
 
 
-#: Spark writes streams of Arrow batches, and reads structs rightly, from 4.1 on.
+#: From 4.1 on, Spark writes streams of Arrow batches and reads structs correctly.
 NEWER = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1)
 
 
@@ -61,7 +62,9 @@ def main() -> None:
 
 
 def small_round(spark: SparkSession) -> None:
-    """Reads and writes by both doors; ends the program if anything is wrong."""
+    """Reads and writes with the functions and with the format. Ends the program if a result is
+    wrong.
+    """
     with tempfile.TemporaryDirectory(prefix="lakebed-smoke-") as folder:
         read(spark, Path(folder))
         write(spark, Path(folder) / "written")
@@ -69,10 +72,10 @@ def small_round(spark: SparkSession) -> None:
 
 
 def read(spark: SparkSession, folder: Path) -> None:
-    """Both readers, all types, with and without partitions, conditions and columns."""
+    """Reads with both readers: all types, with and without partitions, predicates and columns."""
     for name, partition_by in (("plain", []), ("parted", ["part", "day"])):
         table = lb.write(folder / name, ROWS, partition_by=partition_by).table
-        # Before 4.1 Spark reads structs wrongly: lakebed does it there, as `auto` knows.
+        # Before 4.1 Spark reads structs wrongly, so the reader `auto` lets lakebed read.
         for reader in ("spark" if NEWER else "auto", "lakebed"):
             found = lbs.read(spark, table.uri, reader=reader)
             check(rows(found), ROWS.to_pylist(), f"{name} by {reader}")
@@ -85,7 +88,9 @@ def read(spark: SparkSession, folder: Path) -> None:
 
 
 def write(spark: SparkSession, path: Path) -> None:
-    """A table that is made, appended to, replaced in part; what breaks a rule; a write that is known."""
+    """Creates a table, appends to it and replaces a part of it. Checks a write that violates a
+    constraint, and a repeated write.
+    """
     one = spark.range(0, 10, 1, 3).selectExpr("id", "id % 2 AS part")
     check(lbs.write(one, path, partition_by="part").metrics.output_rows, 10, "rows written")
     try:
@@ -105,7 +110,9 @@ def write(spark: SparkSession, path: Path) -> None:
 
 
 def by_format(spark: SparkSession, path: Path) -> None:
-    """The same by `format("lakebed")`, a view, and a stream from one table into another."""
+    """Does the same with `format("lakebed")`, with a view, and with a stream from one table to
+    another.
+    """
     lbs.register(spark)
     spark.range(5).write.format("lakebed").mode("append").save(str(path))
     df = spark.read.format("lakebed").load(str(path))
@@ -122,7 +129,7 @@ def by_format(spark: SparkSession, path: Path) -> None:
 
 
 def follow(spark: SparkSession, path: Path, copy: Path) -> None:
-    """Streams what is there, a file at a time where Spark can."""
+    """Streams the existing rows. Reads one file at a time if this Spark can."""
     stream = (
         spark.readStream.format("lakebed")
         .option("maxFilesPerTrigger", 1)
@@ -140,7 +147,7 @@ def ids(path: Path) -> list[int]:
 
 
 def rows(found: Any) -> list[dict[str, Any]]:
-    """The rows of a data frame as `pyarrow.Table.to_pylist` gives them, by id."""
+    """Returns the rows of a data frame in the form of `pyarrow.Table.to_pylist`, sorted by id."""
     return sorted(found.toArrow().cast(ROWS.schema).to_pylist(), key=lambda row: row["id"])
 
 

@@ -1,4 +1,6 @@
-"""Rows that `lbs.write` hands to Python: counted where none is large, weighed by Spark where one is, and nothing of it stays in the session."""
+"""The batches in which `lbs.write` hands rows to Python. If no row is large, Spark counts rows. If
+a row is large, Spark limits the bytes of a batch. No setting stays changed in the session.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 def sizes(rows: Any) -> list[int]:
-    """The rows of the batches that a task is given."""
+    """Returns the numbers of rows in the batches of a task."""
 
     def count(found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in found:
@@ -37,7 +39,8 @@ def test_small_rows_are_counted(spark: Any) -> None:
 
 
 def test_large_rows_are_weighed(spark: Any) -> None:
-    # One text of 40 KB among small ones, and none at all: Spark makes batches of 10,000 rows unless they are larger than 64 MiB.
+    # One string has 40 KB, the others are null. Spark makes batches of 10,000 rows unless a batch
+    # is larger than 64 MiB.
     rows = spark.range(0, 12_000, 1, 1).selectExpr("id", "IF(id = 7000, repeat('x', 40000), NULL) AS text")
     assert sizes(rows) == [10_000, 2000]
     context = spark.sparkContext

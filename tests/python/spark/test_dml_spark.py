@@ -1,7 +1,9 @@
-"""Deletes, updates and merges drawn at random, by lakebed on one table and by Delta Spark on its copy: the same rows, changes and row ids.
+"""Random deletes, updates and merges. lakebed runs them on one table and Delta Spark on a copy.
+Both must have the same rows, changes and row ids.
 
-Both are held against the model of `dml.model`; and lakebed and Delta Spark change one table in turn. The tables have a column of every type
-that conditions can be about, and each combination of what tables have occurs with each other.
+Both are compared with the model of `dml.model`. In other tests, lakebed and Delta Spark change one
+table in turn. The tables have a column of every type that predicates can compare, and each pair of
+table features occurs together.
 """
 
 from __future__ import annotations
@@ -31,14 +33,14 @@ pytestmark = pytest.mark.spark
 
 @dataclass(frozen=True)
 class Form:
-    """What a table has."""
+    """The features of a table."""
 
     vectors: bool
     feed: bool
     tracking: bool
     mapped: bool
     partition_by: list[str]
-    #: Whether Delta Spark makes the table and its files.
+    #: Whether Delta Spark creates the table and its files.
     is_sparks: bool
 
     @property
@@ -47,7 +49,7 @@ class Form:
         return {VECTORS: self.vectors, FEED: self.feed, TRACKING: self.tracking, **mapped}
 
 
-#: Any two of these occur together with all their values.
+#: The forms contain each combination of values of any two of these features.
 FORMS = {
     "copied, feed, tracked": Form(False, True, True, False, [], True),
     "vectors, feed, tracked, by p": Form(True, True, True, False, ["p"], False),
@@ -62,7 +64,7 @@ by_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 
 @dataclass
 class Ids:
-    """Each row gets one of its own."""
+    """Gives out unique ids."""
 
     next: int = 0
 
@@ -86,7 +88,7 @@ def append_by_spark(spark: Any, path: str) -> Callable[[pa.Table], None]:
 
 
 def begin(data: st.DataObject, spark: Any, path: str, form: Form, ids: Ids) -> Twin:
-    """A table of several files."""
+    """Makes a table of several files."""
     if form.is_sparks:
         spark_table(spark, path, form)
         twin = Twin(path, form.properties, form.partition_by, history=[[]], is_foreign=True)
@@ -98,7 +100,7 @@ def begin(data: st.DataObject, spark: Any, path: str, form: Form, ids: Ids) -> T
     return twin
 
 
-#: One statement on a table, by lakebed or as text by another.
+#: Runs one statement on a table: with lakebed, or as SQL in another engine.
 Statement = Callable[[Twin, "Run | None"], None]
 
 
@@ -168,7 +170,8 @@ def test_both_change_one_table_in_turn(vectors: bool, spark: Any) -> None:
     check()
 
 
-#: Values for columns of another type, all at once, and some that no row can get.
+#: Values of other types for each column. One UPDATE sets all of them. Some values do not fit the
+#: type in any row.
 FITTED = {
     "id": "at",
     "n": "'12'",
@@ -212,7 +215,7 @@ def test_assignment_casts_equal_delta_spark(spark: Any, tmp_path: Path) -> None:
     assert (lb.Table(ours).version, lb.Table(theirs).version) == (1, 1)
 
 
-#: Sources with other columns than the table, which grows with them.
+#: The columns of sources that the table lacks. A merge adds them to the table.
 WIDER = pa.struct([("y", pa.string()), ("z", pa.int64()), ("x", pa.int32())])
 NARROWER = pa.struct([("y", pa.string())])
 EVOLVING = {
@@ -263,12 +266,14 @@ def test_identity_refusals_equal_delta_spark(spark: Any, tmp_path: Path) -> None
 
 
 def is_simplest(data: st.DataObject) -> bool:
-    """The first example that hypothesis tries has the simplest of everything, which says nothing."""
+    """Returns whether this is the first example of hypothesis. It consists of the simplest values
+    and tests nothing.
+    """
     return data.draw(st.integers(0, 1 << 32)) == 0
 
 
 def copied(twin: Twin, path: str) -> Twin:
-    """The same table at another place."""
+    """Copies the table to another path."""
     shutil.copytree(twin.path, path)
     return replace(deepcopy(twin), path=path)
 
@@ -290,21 +295,22 @@ def check_by_spark(spark: Any, twin: Twin) -> None:
 
 
 def check_by_others(spark: Any, twin: Twin) -> None:
-    """Checks that every reader agrees with the model, and lakebed in every version."""
+    """Checks that every reader agrees with the model, and that lakebed agrees in every version."""
     twin.check_past()
     check_by_spark(spark, twin)
-    if not twin.is_foreign:  # Of times that Spark wrote deltalake reads only those of a few centuries.
+    # deltalake reads only a few centuries of the timestamps that Spark writes.
+    if not twin.is_foreign:
         found = QueryBuilder().register("t", DeltaTable(twin.path)).execute("SELECT * FROM t")
         assert canonical(pa.table(found).to_pylist()) == canonical(twin.rows)
     if twin.partition_by and "delta.columnMapping.mode" in twin.properties:
-        return  # The values of such partitions come out null in DuckDB.
+        return  # DuckDB returns null for the values of such partitions.
     with duck.connect() as connection:
         connection.sql("SET TimeZone = 'UTC'")
         found = connection.sql(f"SELECT * FROM delta_scan('{twin.path}')").to_arrow_table()
     assert canonical(found.to_pylist()) == canonical(twin.rows)
 
 
-#: Values of columns that have parts, by column.
+#: Values for columns that have nested fields or elements, by column.
 WITH_PARTS = [
     ("s", "named_struct('x', id + 1, 'y', k)"),
     ("s", "named_struct('Y', 'new', 'X', '7')"),

@@ -1,4 +1,6 @@
-"""Spark's doors, classic and Connect: places, words, arguments, threads and errors. The scenarios are in `doors`."""
+"""lakebed in Spark, classic and Connect: locations, names, arguments, threads and errors. The
+scenarios are in `doors`.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_each_session_registers_for_itself(spark: Any, tmp_path: Path) -> None:
 
 
 def test_delta_extensions_break_misspelled_merge_schema(spark: Any, tmp_path: Path) -> None:
-    """Delta rewrites the option for every format: see docs/spark.md. Once this fails, the page has a sentence too much."""
+    """Delta's extensions rewrite the option for every format: see docs/spark.md. If this test
+    fails, a sentence of that page is no longer true.
+    """
     lbs.register(spark)
     path = str(tmp_path / "t")
     lbs.write(spark.range(1), path)
@@ -75,7 +79,7 @@ def test_delta_extensions_break_misspelled_merge_schema(spark: Any, tmp_path: Pa
     ],
 )
 def test_invalid_read_option_is_named(name: str, value: str) -> None:
-    # Spark hands the names of options over in lower case.
+    # Spark passes the names of options in lower case.
     with pytest.raises(lb.InvalidInputError) as refused:
         _ReadOptions.of(Options({"path": "/t", name.lower(): value}))
     assert str(refused.value).startswith(f"option {name}={value!r}: ")

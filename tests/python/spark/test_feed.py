@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 Rows = list[tuple[Any, ...]]
 
-#: Of how tables keep their rows: properties, and what comes behind the columns.
+#: The forms of tables: properties, and the SQL that follows the columns.
 FORMS: dict[str, tuple[dict[str, str], str]] = {
     "copied": ({"delta.enableDeletionVectors": "false"}, ""),
     "vectors": ({"delta.enableDeletionVectors": "true"}, ""),
@@ -78,13 +78,15 @@ def by_format(spark: Any, path: str, **options: Any) -> Any:
 
 
 def by_python(path: str, *bounds: Any, **options: Any) -> Rows:
-    # Spark tells times without a zone, here in UTC.
+    # Spark returns timestamps without a zone, here in UTC.
     found = lb.Table(path).changes(*bounds, **options).to_arrow().to_pylist()
     return in_order((*list(row.values())[:-1], row["_commit_timestamp"].replace(tzinfo=None)) for row in found)
 
 
 def check_range(spark: Any, path: str, start: int, end: int, columns: list[str]) -> Rows:
-    """What all doors give, which is what Delta Spark gives of these columns; without times."""
+    """Checks that Python and all ways through Spark return the same changes of these columns as
+    Delta Spark. Returns the changes without timestamps.
+    """
     columns = [*columns, "_change_type", "_commit_version", "_commit_timestamp"]
     expected = in_order(by_delta(spark, path, startingVersion=start, endingVersion=end).select(columns).collect())
     found = lbs.changes(spark, path, start, end)
@@ -144,7 +146,7 @@ def test_renamed_columns_are_told(spark: Any, path: str) -> None:
 
 @pytest.mark.parametrize("vectors", ["false", "true"], ids=["copied", "vectors"])
 def test_commits_of_all_kinds(spark: Any, path: str, vectors: str) -> None:
-    """With files of changed rows and without them, beside each other and none at all."""
+    """The versions have change data files, or none, or both kinds of changes beside each other."""
     create(spark, path, "id BIGINT, name STRING", {"delta.enableDeletionVectors": vectors})
     source = "(SELECT explode(sequence(3L, 6L)) AS id)"
     on = f"MERGE INTO delta.`{path}` t USING {source} s ON t.id = s.id"
@@ -195,7 +197,7 @@ def test_timestamp_bounds_equal_delta_spark(spark: Any, path: str) -> None:
         by_delta(spark, path, startingTimestamp=spark_time(late)).collect()
     with pytest.raises(lb.VersionNotFoundError):
         lbs.changes(spark, path, late)
-    # To Delta Spark an end in the future is an error.
+    # Delta Spark refuses an end in the future.
     assert lb.Table(path).changes(1, late).end_version == 3
     found = by_format(spark, path, startingVersion=1, endingTimestamp="2999-01-01T00:00:00Z")
     spark.sql(f"INSERT INTO delta.`{path}` VALUES ('eve', 'fig')")
@@ -238,7 +240,7 @@ def test_what_makes_no_sense_is_refused(spark: Any, path: str, tmp_path: Path) -
         ({"startingVersion": 1, "readChangeFeed": "false"}, "add option readChangeFeed=true"),
         ({"endingVersion": 1, "readChangeFeed": "false"}, "add option readChangeFeed=true"),
     ):
-        # Spark tells a reader the names of options in small letters.
+        # Spark passes the names of options in lower case.
         with pytest.raises(Exception, match=f"(?i){said}"):
             spark.read.format("lakebed").options(**{"readChangeFeed": "true", **options}).load(path).collect()
     assert lbs.changes(spark, plain, 1).collect() == []
@@ -302,7 +304,7 @@ def test_the_planner_knows_what_the_changes_are(spark: Any, path: str) -> None:
         lbs.changes(spark, "memory://fruits", 1)
 
 
-# Columns about rows.
+# Columns about rows
 
 
 @pytest.mark.parametrize("vectors", ["false", "true"], ids=["copied", "vectors"])

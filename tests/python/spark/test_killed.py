@@ -1,6 +1,8 @@
-"""Streams whose driver and workers are killed, over a table that is written, compacted and vacuumed meanwhile.
+"""Streams whose driver and workers are killed, while other processes write, compact and vacuum the
+table.
 
-`LAKEBED_KILLS` is the number of kills of a driver: in turn within a batch of the sink and within one of `foreach_batch`.
+`LAKEBED_KILLS` is the number of kills of a driver. They hit a batch of the sink and a batch of
+`foreach_batch` in turn.
 """
 
 from __future__ import annotations
@@ -31,22 +33,27 @@ pytestmark = pytest.mark.spark
 FOLLOWER = Path(__file__).with_name("follower.py")
 KILLS = int(os.environ.get("LAKEBED_KILLS", "2"))
 WRITERS = 2
-#: By what they write: the sink of `format("lakebed")`, and `foreach_batch`.
+#: The streams by their targets. The first writes with the sink of `format("lakebed")`, the second
+#: with `foreach_batch`.
 STREAMS = ("middle", "sink")
-#: For how many seconds VACUUM keeps a removed file, or a file that no version names. Every write of the source commits its files sooner.
+#: The seconds for which VACUUM keeps a removed file, or a file that no version names. Every write
+#: of the source commits its files sooner.
 RETENTION = 30
-#: The greatest age in seconds of the version that the stream reads next, for VACUUM to run. VACUUM has the rest of the retention to begin in.
+#: The greatest age in seconds of the version that the stream reads next, for VACUUM to run. VACUUM
+#: must begin within the rest of the retention period.
 LARGEST_LAG = 10
 SCHEMA = pa.schema({"id": pa.int64(), "value": pa.int64()})
 
 
 def value(id: int) -> int:
-    """What stands beside an id: a row that is torn or mixed up does not add up."""
+    """Computes a value from an id. A row with columns of two different rows does not have this
+    value.
+    """
     return id * 2654435761 % 1_000_003
 
 
 class Upstream:
-    """Two threads that append to a table for as long as they are let."""
+    """Two threads that append to a table until they are stopped."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -80,7 +87,9 @@ class Upstream:
 
 @contextmanager
 def follower(what: str, lake: Path, log: Path) -> Iterator[subprocess.Popen[str]]:
-    """The driver, in a session of its own; ended with all that it started."""
+    """Starts the driver in a process group of its own. At the end, ends the driver and all
+    processes that it started.
+    """
     with log.open("a") as errors:
         started = subprocess.Popen(
             [sys.executable, str(FOLLOWER), what, str(lake)],
@@ -93,14 +102,14 @@ def follower(what: str, lake: Path, log: Path) -> Iterator[subprocess.Popen[str]
     try:
         yield started
     finally:
-        # The workers' parent is a group of its own; it ends with the JVM that it listens to.
+        # The parent of the workers has a process group of its own. It ends when its JVM ends.
         if started.poll() is None:
             os.killpg(started.pid, signal.SIGKILL)
         started.wait()
 
 
 def workers(session: int) -> list[int]:
-    """The Python processes that run tasks, and the one that starts them."""
+    """Returns the Python processes that run tasks, and their parent process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -114,7 +123,9 @@ def workers(session: int) -> list[int]:
 
 
 def passed(lake: Path, stream: str) -> int | None:
-    """The version of its source up to which a stream has noted its batches as done, if it is past what was there at first."""
+    """Returns the version of its source up to which a stream has noted its batches as done. Returns
+    None if the stream is not past the first snapshot.
+    """
     checkpoint = lake / "checkpoints" / stream
     done = [int(found.name) for found in (checkpoint / "commits").glob("[0-9]*")]
     if not done:
@@ -124,7 +135,7 @@ def passed(lake: Path, stream: str) -> int | None:
 
 
 def unfinished(lake: Path, stream: str) -> int:
-    """How many batches a stream has begun and not noted as done."""
+    """Returns how many batches a stream has begun and not noted as done."""
     offsets, commits = (
         {found.name for found in (lake / "checkpoints" / stream / part).glob("[0-9]*")} for part in ("offsets", "commits")
     )
@@ -140,7 +151,7 @@ def begins_a_batch(lake: Path, stream: str, driver: subprocess.Popen[str]) -> No
 
 
 def is_close(lake: Path) -> bool:
-    """Whether the stream has read all of the source but the last seconds."""
+    """Returns whether the stream has read all of the source except the last seconds."""
     version = passed(lake, "middle")
     if version is None:
         return False
@@ -149,16 +160,18 @@ def is_close(lake: Path) -> bool:
 
 
 def catches_up(lake: Path, driver: subprocess.Popen[str]) -> None:
-    """Waits until the stream has read all of the source but the last seconds, for a minute at most."""
+    """Waits at most a minute until the stream has read all of the source except the last seconds.
+    """
     until = time.monotonic() + 60
     while not is_close(lake) and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.05)
 
 
 def vacuum(spark: Any, lake: Path) -> None:
-    """Removes old files of the source, by Delta Spark's VACUUM, unless the stream may still read them.
+    """Removes old files of the source with Delta Spark's VACUUM, unless the stream may still read
+    them.
 
-    The table's property sets the age, since `RETAIN` rounds to whole hours.
+    A property of the table sets the retention period, because `RETAIN` rounds to whole hours.
     """
     if is_close(lake):
         spark.sql(f"VACUUM delta.`{lake}/source`")
@@ -166,7 +179,9 @@ def vacuum(spark: Any, lake: Path) -> None:
 
 @pytest.fixture
 def settings(spark: Any) -> Iterator[None]:
-    """Lets Delta Spark's VACUUM keep files for less than a week, and list a folder in two tasks instead of ten thousand."""
+    """Lets Delta Spark's VACUUM keep files for less than a week, and list a folder in two tasks
+    instead of ten thousand.
+    """
     names = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
@@ -198,7 +213,7 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
                     work()
                     time.sleep(chance.uniform(0, 2))
                     running = workers(driver.pid)
-                    # A worker that plans for the driver takes its stream along.
+                    # A killed worker that plans for the driver makes its stream fail.
                     if running and chance.random() < 0.5:
                         with suppress(ProcessLookupError):
                             os.kill(chance.choice(running), signal.SIGKILL)
@@ -213,7 +228,8 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
     assert KILLS == 0 or sum(killed_in_a_batch.values()) > 0, killed_in_a_batch
     with follower("finish", tmp_path, log) as driver:
         assert driver.wait(timeout=300) == 0, log.read_text()[-3000:]
-    # Nobody writes any more: now everything goes that was compacted before the stream's last batch, and the stream goes on.
+    # All writers have stopped. VACUUM deletes every file that was compacted before the last batch
+    # of the stream, and the stream continues.
     spark.sql(f"VACUUM delta.`{tmp_path}/source` RETAIN 0 HOURS")
     late = max(upstream.ids[0]) + WRITERS
     lb.write(tmp_path / "source", pa.table({"id": [late], "value": [value(late)]}, SCHEMA))

@@ -1,6 +1,7 @@
-"""NaN, which is above all numbers to Spark, in files by every writer: most leave it out of the bounds in their footers and in the log.
+"""NaN, which Spark orders above all numbers, in files of every writer. Most writers leave NaN out
+of the bounds in footers and in the log.
 
-What is expected is computed here, and asked of Spark with all skipping turned off.
+The expected rows are computed here, and queried from Spark with all skipping turned off.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from settings import configured
 pytestmark = pytest.mark.spark
 
 NAN = math.nan
-#: The values of a file each.
+#: The values of each file.
 FILES: list[list[float | None]] = [
     [1.0, 2.0, 3.0],
     [1001.0, NAN],
@@ -50,7 +51,7 @@ TYPE = pa.schema(
         ("s", pa.struct([("d", pa.float64()), ("n", pa.int64())])),
     ]
 )
-#: Conditions on a value, in SQL and in Python, where NaN is `inf` above infinity.
+#: Conditions on a value, in SQL and in Python. In Python, NaN is a value above infinity.
 CONDITIONS: list[tuple[str, Callable[[tuple[int, float]], bool]]] = [
     ("{} > 2500", lambda x: x > (0, 2500.0)),
     ("{} >= 3002", lambda x: x >= (0, 3002.0)),
@@ -71,16 +72,16 @@ COLUMNS = ["d", "f", "s.d"]
 
 
 def rank(value: float) -> tuple[int, float]:
-    """Where Spark puts it."""
+    """Returns the position of a value in Spark's order."""
     return (1, 0.0) if math.isnan(value) else (0, value)
 
 
 def batches() -> Iterator[pa.Table]:
-    """The rows of each file."""
+    """Returns the rows of each file."""
     first = 0
     for values in FILES:
         ids = range(first, first + len(values))
-        # Where there is null, the struct around it is, every other time.
+        # Every second null value is in a null struct.
         structs = [None if value is None and row % 2 else {"d": value, "n": row} for row, value in zip(ids, values, strict=True)]
         yield pa.table([pa.array(ids), values, values, structs], schema=TYPE)
         first += len(values)
@@ -149,7 +150,9 @@ WRITERS: dict[str, Callable[[Any, Path], None]] = {
 
 
 def found_by_spark(frame: Any, conditions: list[str]) -> dict[str, list[int]]:
-    """The ids of the rows that meet each condition. Each is a scan of its own, with what Spark pushes into it."""
+    """Returns the ids of the rows that meet each condition. Each condition is a scan of its own,
+    because Spark pushes predicates into scans.
+    """
     asked = [frame.where(where).select(F.lit(where).alias("where"), "id") for where in conditions]
     found: dict[str, list[int]] = {where: [] for where in conditions}
     for row in reduce(lambda one, other: one.union(other), asked).collect():
@@ -158,7 +161,9 @@ def found_by_spark(frame: Any, conditions: list[str]) -> dict[str, list[int]]:
 
 
 def check(spark: Any, uri: str, deleted: frozenset[int] = frozenset(), readers: Sequence[Reader] = ("auto", "lakebed")) -> None:
-    """All conditions by lakebed, and through Spark all of one column and some of the others."""
+    """Checks all conditions in lakebed. Checks all conditions on one column and some on the others
+    through Spark.
+    """
     answers = {
         text.format(column): [row for row in expected(condition) if row not in deleted]
         for text, condition in CONDITIONS
@@ -193,7 +198,7 @@ def files_left(path: Path, where: str) -> int:
 
 
 def test_complete_float_bounds_skip_files(spark: Any, tmp_path: Path) -> None:
-    """Files with NaN have no bound, and one of nulls alone is known to hold none."""
+    """A column with NaN has no bound. A file of nulls is known to have no NaN."""
     with_nan = 5
     for writer, is_known in {"lakebed": True, "delta_spark": True, "deltalake": False}.items():
         path = tmp_path / writer
@@ -211,7 +216,7 @@ def test_complete_float_bounds_skip_files(spark: Any, tmp_path: Path) -> None:
 
 
 def test_statistics_copied_by_spark_are_distrusted(spark: Any, tmp_path: Path) -> None:
-    """Its commits name files again that others wrote, with their statistics."""
+    """Commits of Delta Spark copy the actions of other writers, with their statistics."""
     source = tmp_path / "source"
     by_deltalake(spark, source)
     clone = tmp_path / "clone"
@@ -239,7 +244,7 @@ def test_lakebed_files_mark_bounds_complete(tmp_path: Path) -> None:
 
 
 def rows_scanned(frame: Any) -> int:
-    """The rows that the scans of a query gave, once it ran."""
+    """Runs a query. Returns the number of rows that its scans returned."""
     frame.collect()
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
     return sum(leaves.apply(at).metrics().apply("numOutputRows").value() for at in range(leaves.size()))
@@ -247,7 +252,7 @@ def rows_scanned(frame: Any) -> int:
 
 @pytest.mark.parametrize("writer", ["lakebed", "delta_spark", "deltalake"])
 def test_spark_skips_row_groups_with_complete_bounds(spark: Any, tmp_path: Path, writer: str) -> None:
-    """Where they may not, it skips by the other columns."""
+    """Spark skips by the other columns if it must not skip by this one."""
     rows, path = 200_000, tmp_path / "t"
     data = pa.table({"id": pa.array(range(rows)), "d": [row / 7 for row in range(rows)]})
     for start in range(0, rows, 50_000):
@@ -267,7 +272,7 @@ def test_spark_skips_row_groups_with_complete_bounds(spark: Any, tmp_path: Path,
 
 
 def test_filters_beside_floats_are_pushed(spark: Any, tmp_path: Path) -> None:
-    """The bounds of files by deltalake may not hold for NaN."""
+    """The bounds in files of deltalake may be wrong for NaN."""
     by_deltalake(spark, tmp_path / "t")
     frame = lbs.read(spark, tmp_path / "t").where("id >= 3 AND d > 2500")
     assert sorted(row.id for row in frame.collect()) == [row for row in expected(lambda x: x > (0, 2500.0)) if row >= 3]
@@ -278,7 +283,7 @@ def test_filters_beside_floats_are_pushed(spark: Any, tmp_path: Path) -> None:
 
 
 def test_columns_that_became_floats(spark: Any, tmp_path: Path) -> None:
-    """The older files hold integers or floats, with statistics of these."""
+    """The older files have integers or floats, and statistics of these."""
     path = tmp_path / "t"
     properties = "'delta.enableTypeWidening' = 'true', 'delta.columnMapping.mode' = 'name'"
     columns = "id BIGINT, d INT, f FLOAT, s STRUCT<d: INT>"
@@ -305,7 +310,7 @@ def test_columns_that_became_floats(spark: Any, tmp_path: Path) -> None:
 
 
 def test_copied_mark_of_bounds_is_ignored(tmp_path: Path) -> None:
-    """pyarrow keeps the keys of a footer with the schema, and writes bounds that leave NaN out."""
+    """pyarrow copies the keys of a footer with the schema, but writes bounds without NaN."""
     table = lb.write(tmp_path / "source", pa.table({"id": [1, 2], "d": [5.0, NAN]})).table
     (file,) = table.files()["path"].to_pylist()
     (tmp_path / "t").mkdir()
@@ -318,7 +323,7 @@ def test_copied_mark_of_bounds_is_ignored(tmp_path: Path) -> None:
 
 
 def test_nan_as_a_partition_value(tmp_path: Path) -> None:
-    """It equals the NaN that the statistics of other writers leave out."""
+    """The partition value equals the NaN that the statistics of other writers leave out."""
     rows = pa.table({"id": [1, 2, 3], "p": [NAN, NAN, NAN], "d": [1.0, 5.0, NAN]})
     deltalake.write_deltalake(str(tmp_path / "t"), rows, partition_by=["p"])
     equal = ("d = p", "p = d", "d <=> p", "d IN (p, 7)", "NOT d <> p", "abs(p) = d", "coalesce(p, 1D) = d", "greatest(p, 2D) = d")

@@ -1,6 +1,7 @@
-"""The notebook of examples/pipeline.ipynb, run from its first cell to its last in a kernel of its own.
+"""Runs the notebook examples/pipeline.ipynb from its first cell to its last in a new kernel.
 
-It is stored with what its cells printed and drew. `python tests/python/spark/test_notebook.py` runs it and stores that anew.
+The notebook is stored with the output of its cells. `python tests/python/spark/test_notebook.py`
+runs the notebook and stores the new output.
 """
 
 from __future__ import annotations
@@ -31,11 +32,14 @@ Cents = dict[tuple[str, str], list[int]]
 
 
 def run() -> Any:
-    """The notebook with the outputs of a run, without what differs from one run and one machine to the next."""
+    """Returns the notebook with the outputs of a run, without the parts that differ between runs
+    and machines.
+    """
     notebook: Any = nbformat.read(NOTEBOOK, as_version=4)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
-    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}  # the notebook sets it
+    # The notebook sets it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
     client = NotebookClient(
         notebook,
@@ -51,7 +55,7 @@ def run() -> Any:
 
 
 def texts(notebook: Any) -> dict[str, str]:
-    """What each cell printed and showed, as text, by the cell's id."""
+    """Returns the output of each cell as text, by the id of the cell."""
     return {
         cell.id: "".join(
             output.get("text", "") or output.get("data", {}).get("text/plain", "") or output.output_type
@@ -89,7 +93,9 @@ def shown(ran: Any) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def raw(pipeline: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The events of the twelve files, those that come late among them, as the upstream system drops them."""
+    """Returns the events of the twelve files as the upstream system writes them, including the late
+    ones.
+    """
     lake = tmp_path_factory.mktemp("raw")
     for number in range(12):
         pipeline.land_events(lake, number, count=750)
@@ -105,7 +111,7 @@ def is_sound(event: dict[str, Any]) -> bool:
 
 
 def cents(events: Iterator[dict[str, Any]]) -> Cents:
-    """Trips and fares in cents by day and city."""
+    """Returns trips and fares in cents by day and city."""
     sums: Cents = defaultdict(lambda: [0, 0])
     for event in events:
         found = sums[event["at"][:10], CITIES[event["city_code"]]]
@@ -196,7 +202,8 @@ def test_backfill_brings_only_late_rows(raw: list[dict[str, Any]], shown: dict[s
 
 
 def test_every_engine_skips_and_agrees(raw: list[dict[str, Any]], shown: dict[str, str]) -> None:
-    # Six batches of two files each wrote a file a day, ids grow by a million a file; the backfill left one file of 2 March.
+    # Six batches of two files each wrote one file per day, and ids grow by a million per file. The
+    # backfill left one file of 2 March.
     assert shown["skip"].splitlines()[0] == "reads 3 of 13 files"
     assert "skips 6 by partition" in shown["skip"]
     assert "skips 4 by statistics" in shown["skip"]

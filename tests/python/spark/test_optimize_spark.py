@@ -1,4 +1,6 @@
-"""OPTIMIZE beside Delta Spark's: it reads every result, both spell their history alike, and both go on where the other one left off."""
+"""OPTIMIZE of lakebed beside OPTIMIZE of Delta Spark. Delta Spark reads every result, both write
+the same history, and each continues the work of the other.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def path(tmp_path: Path) -> str:
 
 
 def by_spark(spark: Any, path: str) -> list[str]:
-    """All rows as Delta Spark reads them, with the numbers by which they are tracked."""
+    """Returns all rows as Delta Spark reads them, with row ids and commit versions."""
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
     tracked = lb.Table(path).properties.get(TRACKING) == "true"
     frame = spark.read.format("delta").load(path)
@@ -43,7 +45,7 @@ def live(path: str) -> list[dict[str, Any]]:
     return list(log.live(path, lb.Table(path).version).values())
 
 
-#: Columns of all kinds, from a number.
+#: Columns of all types, computed from a number.
 COLUMNS = {
     "id": "id",
     "b": "id % 3 = 0",
@@ -65,7 +67,9 @@ TYPES = {"c": "CHAR(4)", "s": "VARCHAR(50)", "v": "VARIANT"}
 
 
 def of_all_types(spark: Any, path: str, properties: dict[str, str], partitioned: bool = False) -> None:
-    """300 rows in six files, made by Delta Spark; some of them updated and deleted since."""
+    """Creates a table with Delta Spark: 300 rows in six files, some of them updated and deleted
+    later.
+    """
     select = ", ".join(f"{text} AS {name}" for name, text in COLUMNS.items())
     kinds = dict(spark.sql(f"SELECT {select} FROM range(1)").dtypes) | TYPES
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
@@ -118,7 +122,9 @@ def test_delta_spark_reads_widened_columns_after_them(spark: Any, path: str) -> 
 
 
 def history(path: str) -> tuple[Any, Any, Any]:
-    """The `commitInfo` of the newest commit: parameters, and metrics without those that depend on the writer of Parquet."""
+    """Returns the `commitInfo` of the newest commit: parameters, and the metrics that do not depend
+    on the writer of Parquet.
+    """
     info = json.loads((Path(path) / "_delta_log" / f"{lb.Table(path).version:020}.json").read_text().splitlines()[0])[
         "commitInfo"
     ]
@@ -155,12 +161,12 @@ def test_the_history_says_the_same(by: str, words: str, options: dict[str, Any],
     where = options.get("where")
     found, expected = history(ours), history(theirs)
     if where:
-        # Delta Spark writes the condition as it understood it.
+        # Delta Spark writes the parsed condition.
         assert json.loads(expected[0].pop("predicate")) == ["('p = 1)"]
         assert json.loads(found[0].pop("predicate")) == [where]
     assert found == expected
     if by.startswith("CLUSTER"):
-        # Delta Spark tags no files that it puts into a Z-order.
+        # Delta Spark does not tag the files of a Z-order.
         assert {add["tags"]["ZCUBE_ZORDER_BY"] for add in live(ours)} == {add["tags"]["ZCUBE_ZORDER_BY"] for add in live(theirs)}
     assert {add.get("clusteringProvider") for add in live(ours)} == {add.get("clusteringProvider") for add in live(theirs)}
     assert by_spark(spark, ours) == by_spark(spark, theirs)
@@ -186,7 +192,7 @@ def test_both_cluster_one_table_in_turn(spark: Any, path: str) -> None:
     assert optimize(path).commits == 0
     append(10_000, 1_000)
     expected = by_spark(spark, path)
-    # What Delta Spark clustered stays: little has come.
+    # The files that Delta Spark clustered stay, because few rows were added.
     assert optimize(path).metrics.rows == 1_000
     assert theirs in cubes()
     assert len(cubes()) == 2
@@ -194,7 +200,7 @@ def test_both_cluster_one_table_in_turn(spark: Any, path: str) -> None:
     version = lb.Table(path).version
     spark.sql(f"OPTIMIZE delta.`{path}`")
     assert by_spark(spark, path) == rows(path)
-    # Delta Spark puts cubes together that are small, and then has nothing more to do.
+    # Delta Spark combines small cubes, and then has nothing more to do.
     assert lb.Table(path).version <= version + 1
     version = lb.Table(path).version
     spark.sql(f"OPTIMIZE delta.`{path}`")
@@ -217,7 +223,7 @@ def test_both_cluster_one_table_in_turn(spark: Any, path: str) -> None:
 
 
 def test_delta_spark_continues_clustering_of_lakebed(spark: Any, path: str) -> None:
-    """Of mapped columns, whose names in tags are those of the table."""
+    """The columns are mapped, and the tags name them as the schema does."""
     schema = pa.schema([("my a", pa.int64()), ("s", pa.struct([("x y", pa.int64())]))])
     properties = {"delta.columnMapping.mode": "name", TRACKING: True, VECTORS: True}
     table = lb.create(path, schema, cluster_by=["my a", "s.x y"], properties=properties)
@@ -280,7 +286,7 @@ def test_delta_spark_reads_optimized_corpus(topic: str, spark: Any, tmp_path: Pa
         assert canon.rows(lb.Table(path).to_arrow()) == found
 
 
-#: What a table of the random mix has.
+#: The features of the tables with random appends.
 MIXES = [
     ({VECTORS: True, FEED: True, TRACKING: True}, []),
     ({VECTORS: True, "delta.columnMapping.mode": "name"}, ["p"]),
@@ -332,7 +338,7 @@ def test_random_changes_by_both_keep_rows(properties: dict[str, Any], partition_
 
 
 def _without(options: dict[str, Any], partition_by: list[str]) -> dict[str, Any]:
-    """Partition columns give no order."""
+    """Removes the partition columns, because rows cannot be ordered by them."""
     return {
         key: [name for name in value if name not in partition_by] if isinstance(value, list) else value
         for key, value in options.items()
@@ -340,7 +346,7 @@ def _without(options: dict[str, Any], partition_by: list[str]) -> dict[str, Any]
 
 
 def test_random_appends_are_clustered_by_both(spark: Any, path: str) -> None:
-    """A liquid table that both write to and optimize, a hundred rows at a time."""
+    """Both engines write to a clustered table and optimize it, a hundred rows at a time."""
     chance = random.Random(11)
     spark.sql(
         f"CREATE TABLE delta.`{path}` (a BIGINT, b STRING) USING delta CLUSTER BY (a, b) TBLPROPERTIES ('{VECTORS}' = 'true')"

@@ -1,4 +1,5 @@
-"""The pipeline of examples/pipeline.py, stage by stage, and its tables through every engine."""
+"""Runs the pipeline of examples/pipeline.py stage by stage, and reads its tables with every engine.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def test_every_engine_counts_events_once(pipeline: ModuleType, spark: Any, tmp_p
     sound = [event for number in range(3) for event in pipeline.land_events(tmp_path, number, 100)]
     pipeline.ingest(spark, tmp_path)
     sound += pipeline.land_events(tmp_path, 3, 100)
-    # Spark died after the tables' commits and before its own: the last batch is repeated.
+    # This simulates that Spark ended after the commits of the tables and before its own. Spark
+    # repeats the last batch.
     commits = tmp_path / "checkpoints" / "ingest" / "commits"
     last = max(int(found.name) for found in commits.iterdir() if found.name.isdigit())
     (commits / str(last)).unlink()

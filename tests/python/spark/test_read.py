@@ -1,4 +1,5 @@
-"""`lbs.read` on every table of the corpus, by both readers, against what Delta Spark reads."""
+"""Reads every table of the corpus with `lbs.read` and both readers, and compares with Delta Spark.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from corpus.oracle import Oracle
 
 pytestmark = pytest.mark.spark
 
-#: Filters on these are refused: lakebed compares text by its bytes.
+#: The tables with collated columns. lakebed refuses predicates on them, because it compares strings
+#: by their bytes.
 REFUSED_FILTERS = {"collated_strings"}
 
 
@@ -26,7 +28,10 @@ def read(spark: Any, oracle: Oracle, **options: Any) -> Any:
 
 
 def one_case_in(share: int, oracle: Oracle) -> None:
-    """Skips the others: every case is read once, what is asked of it beyond that goes round. `LAKEBED_ALL_CASES=1` asks all of all."""
+    """Skips the test unless the case belongs to one of `share` parts of the corpus. Every case is
+    read once, and each further test runs on a part of the cases. With `LAKEBED_ALL_CASES=1` every
+    test runs on all cases.
+    """
     if not os.environ.get("LAKEBED_ALL_CASES") and crc32(oracle.home.name.encode()) % share:
         pytest.skip(f"one case in {share}")
 
@@ -46,7 +51,8 @@ def test_rows_and_schema_equal_delta_spark(spark: Any, oracle: Oracle, reader: s
     found = read(spark, oracle, reader=reader)
     check(found, oracle.rows(oracle.latest))
     assert found.count() == len(oracle.rows(oracle.latest))
-    # But for NOT NULL: Spark's reader of Parquet files declares everything nullable, and constants are known not to be null.
+    # NOT NULL is ignored. Spark's reader of Parquet files declares every column nullable, and
+    # constants are known to be not null.
     expected = spark.read.format("delta").load(str(oracle.path)).schema
     assert nullable(found.schema) == nullable(expected)
 

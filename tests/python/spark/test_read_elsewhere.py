@@ -1,4 +1,6 @@
-"""`lbs.read` with other processes than in the other tests: Spark Connect, workers that fail, a store that requires credentials."""
+"""`lbs.read` in other processes: Spark Connect, workers that fail, and a store that requires
+credentials.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.spark
 
 HERE = Path(__file__).parent
 
-#: A table of each kind that matters to a reader.
+#: One table of each kind that readers treat differently.
 CASES = [
     "all_in_all",
     "chars_renamed_and_added",
@@ -47,7 +49,7 @@ CASES = [
 
 
 def run(*arguments: str, **variables: str) -> str:
-    """A program in a process of its own; its output."""
+    """Runs a program in a process of its own. Returns its output."""
     done = subprocess.run(
         [sys.executable, *arguments], env={**environment(), **variables}, capture_output=True, text=True, timeout=900, check=False
     )
@@ -56,7 +58,7 @@ def run(*arguments: str, **variables: str) -> str:
 
 
 def test_spark_connect(spark: Any) -> None:
-    build.load(CASES)  # a Connect session cannot make them
+    build.load(CASES)  # A Connect session cannot build the corpus.
     assert run(str(HERE / "connect.py"), *CASES).splitlines()[-1] == "ok"
 
 
@@ -111,7 +113,7 @@ def test_retried_task_gives_same_rows(tmp_path: Path) -> None:
     assert run(str(program), str(tmp_path)).splitlines()[-1] == "ok"
 
 
-#: Each worker's first task breaks off, in the middle of its rows where it has them.
+#: The first tasks of each worker fail, in the middle of their rows where they have rows.
 RETRIED = '''
 import os, sys
 from pyspark.sql import SparkSession
@@ -150,7 +152,7 @@ print("ok")
 
 
 def test_default_session_zone_is_of_jvm(tmp_path: Path) -> None:
-    # The first is in March for Berlin alone.
+    # The first timestamp is in March only in Berlin.
     at = pa.array(["2026-02-28 23:30:00", "2026-03-01 00:30:00"]).cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC"))
     table = lb.write(tmp_path / "t", pa.table({"id": [1, 2], "at": at})).table
     where = "at >= '2026-03-01'"

@@ -1,4 +1,6 @@
-"""The choice of the reader of a table: Spark's plan of it, and the cases that Spark's own Parquet reader must not read."""
+"""The choice of the reader for a table: Spark's plan of the table, and the cases in which Spark's
+own Parquet reader must not read.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,13 @@ DAYS = [dt.date(2026, 1, day) for day in range(1, 7)]
 
 @pytest.fixture
 def session(spark: Any) -> Any:
-    """A session whose settings a test may change."""
+    """A session with settings that a test may change."""
     return spark.newSession()
 
 
 @pytest.fixture(scope="module")
 def sales(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """600 rows in 6 partitions of a file each."""
+    """600 rows in 6 partitions of one file each."""
     rows = {"id": range(600), "day": [DAYS[row % 6] for row in range(600)], "text": [f"{row:099}" for row in range(600)]}
     data = pa.table({"id": pa.array(rows["id"], pa.int64()), "day": rows["day"], "text": rows["text"]})
     path = str(tmp_path_factory.mktemp("sales") / "table")
@@ -47,12 +49,12 @@ def plan(found: Any) -> str:
 
 
 def size_bytes(found: Any) -> int:
-    """What Spark's planner takes a data frame for."""
+    """Returns the size of a data frame in Spark's plan."""
     return int(found._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
 
 def files_read(found: Any) -> int:
-    """The files that the scans of a query that ran have opened."""
+    """Returns the number of files that the scans of a query opened."""
     found.collect()
     leaves = found._jdf.queryExecution().executedPlan().collectLeaves()
     metrics = [leaves.apply(at).metrics() for at in range(leaves.size())]
@@ -65,7 +67,7 @@ def add_actions(table: str) -> list[dict[str, Any]]:
 
 
 def edit_adds(table: str, change: Any) -> None:
-    """Runs `change` on each add of the first commit. The result replaces the add."""
+    """Replaces each add of the first commit by the result of `change`."""
     log = Path(table) / "_delta_log"
     for checksum in log.glob("*.crc"):
         checksum.unlink()
@@ -75,7 +77,7 @@ def edit_adds(table: str, change: Any) -> None:
     commit.write_text("".join(json.dumps(action) + "\n" for action in changed))
 
 
-# What Spark's plan knows.
+# Statistics and constants of Spark's plan
 
 
 def test_spark_prunes_columns_and_partitions_by_itself(spark: Any, sales: str) -> None:
@@ -94,7 +96,7 @@ def test_where_prunes_files_before_spark_sees_them(spark: Any, sales: str) -> No
 
 
 def test_values_that_no_directory_says_are_constants(spark: Any, tmp_path: Path) -> None:
-    """Timestamps in directories would be read in the zone of the session."""
+    """Spark would read timestamps in directory names in the zone of the session."""
     times = pa.array([0, 1, None, -62_135_596_800_000_000], pa.timestamp("us", tz="UTC"))
     table = lb.write(tmp_path / "t", pa.table({"id": [1, 2, 3, 4], "at": times}), partition_by=["at"]).table
     found = lbs.read(spark, table.uri)
@@ -110,7 +112,7 @@ def test_more_values_than_reads_go_through_lakebed(spark: Any, tmp_path: Path) -
     assert (explained.spark_files, explained.lakebed_files) == (0, 20)
     assert "20 files: more than 16 kinds of files to Spark" in str(explained)
     assert frames.rows(lbs.read(spark, table.uri)) == canon.rows(table.to_arrow())
-    # Without the partition column they are of one kind.
+    # The files differ only in the partition column.
     assert lbs.explain(spark, table.uri, columns=["id"]).spark_reads == 1
 
 
@@ -155,7 +157,7 @@ def test_many_tasks_of_small_files(spark: Any, tmp_path: Path) -> None:
     assert frames.rows(found) == canon.rows(table.to_arrow())
 
 
-# Deletion vectors.
+# Deletion vectors
 
 
 def test_deleted_rows_are_joined_out(spark: Any, corpus_by_name: dict[str, Oracle]) -> None:
@@ -170,13 +172,15 @@ def test_deleted_rows_are_joined_out(spark: Any, corpus_by_name: dict[str, Oracl
 
 
 def test_files_of_one_size_with_deletion_vectors(spark: Any, corpus_by_name: dict[str, Oracle], tmp_path: Path) -> None:
-    """The reader finds the deletion vector of rows by the file's size, so files of the same size are read separately."""
+    """The reader finds the deletion vector of a row by the size of its file, so files of the same
+    size are read separately.
+    """
     oracle = corpus_by_name["inline"]
     root = Path(shutil.copytree(oracle.path, tmp_path / "t"))
     table = lb.Table(root)
     with_vector = [file["path"] for file in table.files().to_pylist() if file["deleted_records"]]
     assert len(with_vector) == 2
-    # A Parquet footer is found from the end, so that bytes before it do no harm.
+    # A reader finds a Parquet footer from the end of the file, so bytes before it do no harm.
     sizes = {path: (root / path).stat().st_size for path in with_vector}
     longest = max(sizes.values())
     for path, size in sizes.items():
@@ -191,7 +195,7 @@ def test_files_of_one_size_with_deletion_vectors(spark: Any, corpus_by_name: dic
     assert frames.lost_and_gained(frames.rows(lbs.read(spark, root)), oracle.rows(oracle.latest)) == ""
 
 
-# What keeps a file from Spark's reader.
+# Files that Spark's reader does not read
 
 NAMES = {
     "plain.parquet": "spark",
@@ -230,7 +234,7 @@ def test_names_of_files(spark: Any, tmp_path: Path, name: str, reader: str) -> N
 
 
 def test_directories_that_lie(spark: Any, tmp_path: Path) -> None:
-    """Partition values are those of the log, whatever directories say."""
+    """Partition values come from the log, whatever directory names say."""
     data = pa.table({"id": [1, 2, 3], "part": ["a", "b", None]})
     table = lb.write(tmp_path / "t", data, partition_by=["part"]).table
 
@@ -389,7 +393,7 @@ def test_required_reader_reads_or_fails(spark: Any, sales: str, corpus_by_name: 
         lbs.read(spark, corpus_by_name["mapped_by_id"].path, reader="spark")
 
 
-# Errors and secrets.
+# Errors and secrets
 
 
 def test_an_error_of_a_task_arrives_whole(spark: Any, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""A batch that Spark repeats is passed over; one that only has its number in common with a known one is refused, and its rows are not lost."""
+"""A batch that Spark repeats is skipped. A batch that only has the same number as a known batch is
+refused, so that its rows are not lost.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,14 @@ from lakebed.spark import repeats
 
 pytestmark = pytest.mark.spark
 
-#: A stream from a table to a table, up to now: the two paths, the checkpoint, and options of the sink. The source is Delta Spark's, which needs no
-#: process of its own.
+#: Runs a stream from one table to another until it has read all rows: the two paths, the
+#: checkpoint, and options of the sink. The source is Delta Spark's, which needs no process of its
+#: own.
 Door = Callable[..., None]
 
 
 def rows_of(spark: Any, source: Path) -> Any:
-    """A stream of the rows of a table, or of the ids in a folder of files."""
+    """Returns a stream of the rows of a table, or of the ids in a folder of files."""
     if (source / "_delta_log").exists():
         return spark.readStream.format("delta").load(str(source))
     return spark.readStream.schema("id bigint").parquet(str(source))
@@ -60,14 +63,16 @@ def ids(path: Path) -> list[int]:
 
 
 def forget_commit(checkpoint: Path, number: int) -> None:
-    """As if Spark had died after the table's commit of a batch, and before its own."""
+    """Simulates that Spark ended after the table's commit of a batch and before its own."""
     (checkpoint / "commits" / str(number)).unlink()
     (checkpoint / "commits" / f".{number}.crc").unlink(missing_ok=True)
 
 
 @contextmanager
 def told(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
-    """What is warned of in this process: Spark commits the batches of the sink in one of its own, which warns on its error output."""
+    """Collects the warnings in this process. Batches of the sink are committed in a process of
+    Spark's, which writes its warnings to standard error.
+    """
     caplog.clear()
     with caplog.at_level(logging.WARNING, "lakebed"):
         yield lambda: "\n".join(record.getMessage() for record in caplog.records)
@@ -94,7 +99,7 @@ def test_two_streams_do_not_share_a_name(spark: Any, tmp_path: Path) -> None:
     by_foreach(spark, two, target, tmp_path / "b")
     with pytest.raises(Exception, match="belongs to another query"):
         by_foreach(spark, one, target, tmp_path / "a")
-    # Also where its number is a new one.
+    # Another application id makes it another stream.
     by_foreach(spark, one, target, tmp_path / "a", app_id="a")
     lbs.write(spark.range(7, 9), one)
     with pytest.raises(Exception, match="batch 1 of stream 'app' belongs to another query: the table has batch 0"):
@@ -139,7 +144,8 @@ def test_row_counts_distinguish_batches_without_offsets(
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     lbs.write(spark.range(0, 5), source)
     if through is by_sink:
-        # An address that only the JVM understands, as one on HDFS is: there is no such folder to leave.
+        # Only the JVM understands the address, as with an address on HDFS. The folder does not
+        # exist.
         address = Path(f"{tmp_path}/nowhere/../checkpoint")
         assert not address.exists()
     else:
@@ -161,7 +167,7 @@ def test_row_counts_distinguish_batches_without_offsets(
     with pytest.raises(Exception, match=r"batch 1 of stream .* has 10 rows, and the one that the table has had 5.*repeats"):
         through(spark, source, target, address)
     assert ids(target) == list(range(10))
-    # Who knows better says so.
+    # The option says that the batch is a repeated one.
     with told(caplog) as said:
         through(spark, source, target, address, repeats="trust")
     assert said() == ""
@@ -189,7 +195,7 @@ def test_delta_spark_and_lakebed_continue_stream(spark: Any, tmp_path: Path) -> 
     for number, sink in enumerate(["lakebed", "delta", "delta", "lakebed", "lakebed"]):
         lbs.write(spark.range(number, number + 1), source)
         if number in (2, 4):
-            forget_commit(checkpoint, number - 1)  # which repeats a batch of the same sink
+            forget_commit(checkpoint, number - 1)  # Spark repeats a batch of the same sink.
         rows = spark.readStream.format("delta").load(str(source))
         writer = rows.writeStream.format(sink).option("checkpointLocation", str(checkpoint))
         writer.trigger(availableNow=True).start(str(target)).awaitTermination()
@@ -226,7 +232,9 @@ def file_of(folder: Path, name: str, ids: range) -> Path:
 @DOORS
 @pytest.mark.parametrize("as_many", [False, True], ids=["more rows", "as many rows"])
 def test_older_checkpoint_of_file_stream_fails(spark: Any, tmp_path: Path, through: Door, as_many: bool) -> None:
-    """The offset of such a source is a number of its own checkpoint, and the same for other files."""
+    """The offset of a file source is a number in its own checkpoint. Other files can have the same
+    number.
+    """
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     file_of(source, "a.parquet", range(1, 4))
     through(spark, source, target, checkpoint)
@@ -338,7 +346,8 @@ def test_second_write_of_batch_needs_name(spark: Any, tmp_path: Path) -> None:
     ):
         streamed(spark, source, checkpoint, lambda df, number: halves(df, number, "app", "app"))
     assert ids(target) == [0, 2, 4]
-    # The function is mended, and the batch repeated: nothing is lost. To try the same rows again does no harm.
+    # The function is corrected, and the batch is repeated. No row is lost, and writing the same
+    # rows again changes nothing.
     streamed(spark, source, checkpoint, lambda df, number: halves(df, number, "app", "other", times=2))
     assert ids(target) == list(range(6))
 

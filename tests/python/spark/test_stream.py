@@ -1,4 +1,6 @@
-"""Streams from and to lakebed's tables. Delta Spark's source and ours return the same rows, and a repeated batch is written once."""
+"""Streams from and to lakebed's tables. Delta Spark's source and lakebed's source return the same
+rows, and a repeated batch is written once.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def path(tmp_path: Path) -> str:
 
 
 def changed_table(spark: Any, path: str, *, vectors: bool, feed: bool = False) -> None:
-    """Version 0 makes it, 1 and 2 insert, 3 updates a row, 4 deletes one, 5 deletes a whole file, 6 inserts."""
+    """Creates a table: version 0 creates it, 1 and 2 insert, 3 updates a row, 4 deletes a row, 5
+    deletes a whole file, 6 inserts.
+    """
     properties = f"'delta.enableDeletionVectors' = '{vectors}', 'delta.enableChangeDataFeed' = '{feed}'"
     spark.sql(f"CREATE TABLE delta.`{path}` (id BIGINT, name STRING) USING delta TBLPROPERTIES ({properties})")
     for statement in (
@@ -46,7 +50,7 @@ def changed_table(spark: Any, path: str, *, vectors: bool, feed: bool = False) -
 
 
 def streamed(spark: Any, source: str, path: str, checkpoint: Path, **options: str) -> tuple[list[Rows], str | None]:
-    """The batches of a stream up to now, each sorted, and its error."""
+    """Returns the batches of a stream until now, each sorted, and the error of the stream."""
     batches: list[Rows] = []
 
     def keep(batch: Any, number: int) -> None:
@@ -77,7 +81,8 @@ OPTIONS: dict[str, dict[str, str]] = {
 def test_stream_batches_equal_delta_spark(spark: Any, path: str, tmp_path: Path, vectors: bool, options: dict[str, str]) -> None:
     changed_table(spark, path, vectors=vectors)
     if "startingVersion" not in options:
-        # What is there at first, then commits: the stream begins before the table changes.
+        # The stream reads the first snapshot and then commits, because it begins before the table
+        # changes.
         fresh = str(tmp_path / "fresh")
         spark.sql(
             f"CREATE TABLE delta.`{fresh}` (id BIGINT, name STRING) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = '{vectors}')"
@@ -122,7 +127,7 @@ def test_schemas_are_tracked_as_by_delta_spark(spark: Any, path: str, tmp_path: 
     found: dict[str, list[tuple[list[str], Rows]]] = {"delta": [], "lakebed": []}
 
     def run(source: str) -> str | None:
-        """The stream up to now, or to where it stops."""
+        """Runs the stream until now, or until it stops."""
 
         def keep(batch: Any, number: int) -> None:
             rows = sorted(tuple(row) for row in batch.collect())
@@ -141,7 +146,9 @@ def test_schemas_are_tracked_as_by_delta_spark(spark: Any, path: str, tmp_path: 
         return None
 
     def run_all() -> None:
-        """A schema that changes stops a stream: it goes on when it is started again."""
+        """Restarts each stream. A schema change stops a stream, and it continues when it is started
+        again.
+        """
         for source in found:
             failures = []
             while (failed := run(source)) is not None:
@@ -200,7 +207,7 @@ def test_repeated_batch_is_written_once(spark: Any, path: str, tmp_path: Path) -
     lbs.write(spark.range(5, 9), path)
     copy(spark, path, target, checkpoint)
     assert ids(target) == list(range(9))
-    # As if Spark had died after the table's commit, before its own.
+    # This simulates that Spark ended after the table's commit and before its own.
     (checkpoint / "commits" / "1").unlink()
     (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
     lbs.write(spark.range(9, 11), path)
@@ -279,7 +286,7 @@ def test_change_stream_resumes_into_table(spark: Any, path: str, tmp_path: Path)
     table = table.update({"v": "'b'"}, where="id = 1").table
     follow_changes()
     table = table.delete("id = 2").table
-    # As if Spark had died after the table's commit, before its own.
+    # This simulates that Spark ended after the table's commit and before its own.
     (checkpoint / "commits" / "1").unlink()
     (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
     follow_changes()
@@ -353,7 +360,8 @@ def test_windows_come_once_update_mode_refused(spark: Any, path: str, tmp_path: 
         writer = rows.writeStream.format("lakebed").outputMode(mode).option("checkpointLocation", f"{tmp_path}/{mode}")
         writer.trigger(availableNow=True).start(f"{tmp_path}/sink").awaitTermination()
 
-    # The row of 01:45 comes after one of 02:00, and is not too late; the window of 05:00 is still open at the end.
+    # The row of 01:45 comes after a row of 02:00 and is not too late. The window of 05:00 is still
+    # open at the end.
     for batch in ([("01:00", 1), ("01:30", 2)], [("02:00", 10), ("01:45", 4)], [("05:00", 100)]):
         rows = spark.createDataFrame(batch, "at string, n bigint")
         lbs.write(rows.select(F.concat(F.lit("2026-01-01 "), "at").cast("timestamp").alias("at"), "n"), path)

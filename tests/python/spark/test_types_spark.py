@@ -1,4 +1,6 @@
-"""Every type of Spark's, written and read: what comes back is what Spark had, or the type is refused by name before a task runs."""
+"""Writes and reads every type of Spark. The values come back unchanged, or lakebed refuses the type
+by name before a task runs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ import lakebed.spark as lbs
 
 pytestmark = pytest.mark.spark
 
-#: Values of types that Delta has. All of them are columns of one table, and each is inside of an array, a map and a struct besides.
+#: Values of the types that Delta has. All of them are columns of one table, and each value is also
+#: in an array, a map and a struct.
 KEPT: dict[type[T.DataType], list[str]] = {
     T.StringType: ["'é'", "''"],
     T.BinaryType: ["X'00FF'"],
@@ -35,7 +38,7 @@ KEPT: dict[type[T.DataType], list[str]] = {
     T.VariantType: ["""parse_json('{"a": [1, null, "x"]}')"""],
 }
 
-#: Values of types that Delta does not have, and their errors.
+#: Values of the types that Delta does not have, and their errors.
 REFUSED: dict[type[T.DataType], list[tuple[str, str]]] = {
     T.YearMonthIntervalType: [
         ("INTERVAL '1-2' YEAR TO MONTH", "interval year to month: cast it to a number or to STRING"),
@@ -54,7 +57,7 @@ REFUSED: dict[type[T.DataType], list[tuple[str, str]]] = {
     ],
 }
 
-#: These have tests of their own.
+#: The types that have tests of their own.
 OTHERWISE = {T.NullType, T.CharType, T.VarcharType, T.UserDefinedType}
 
 INSIDE = {"an array": "array({})", "a map": "map('k', {})", "a struct": "named_struct('f', {})"}
@@ -66,7 +69,7 @@ def path(tmp_path: Path) -> str:
 
 
 def leaves(kind: type[Any]) -> set[type[Any]]:
-    """The types below a type of pyspark's that are none of the inner nodes, which only have names."""
+    """Returns the leaf classes below a type of pyspark. The inner classes only group types."""
     below = {leaf for child in kind.__subclasses__() if child.__module__ == T.__name__ for leaf in leaves(child)}
     return below or {kind}
 
@@ -95,7 +98,9 @@ def test_delta_types_come_back_by_each_reader(spark: Any, path: str, write: Any)
 
 
 def rows(df: Any) -> list[str]:
-    """The rows as text, in which NaN equals NaN and -0.0 is not 0.0, and variants are what they say."""
+    """Returns the rows as text. NaN equals NaN, -0.0 differs from 0.0, and variants are written as
+    JSON.
+    """
     columns = [
         f"to_json(`{field.name}`)"
         if "variant" in field.dataType.simpleString() and "map<struct" not in field.dataType.simpleString()
@@ -106,7 +111,7 @@ def rows(df: Any) -> list[str]:
 
 
 def test_timestamps_ignore_zone_of_session(spark: Any, path: str) -> None:
-    """Half an hour after half an hour on the day on which New York puts its clocks back."""
+    """Timestamps half an hour apart, on the day on which New York puts its clocks back."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "America/New_York")
     lbs.register(session)

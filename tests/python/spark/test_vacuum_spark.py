@@ -1,4 +1,6 @@
-"""Vacuum beside Delta Spark's: the same files on tables that Delta Spark made, and each goes on where the other was last."""
+"""VACUUM of lakebed beside VACUUM of Delta Spark. Both delete the same files of Delta Spark's
+tables, and each continues the work of the other.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def settings(spark: Any) -> Any:
     names = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.databricks.delta.vacuum.logging.enabled": "true",
-        # Else it lists these few folders in ten thousand tasks.
+        # Otherwise Delta Spark lists these few folders in ten thousand tasks.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
     with configured(spark, names):
@@ -77,7 +79,7 @@ TABLES = [plain, vectors_and_changes, mapped]
 
 @pytest.fixture(scope="module")
 def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Makes each table once, with files about that were never named; gives copies."""
+    """Makes each table once, with files that were never named. Returns copies."""
     known: dict[str, Path] = {}
 
     def copy(build: Any, path: Path) -> Path:
@@ -89,7 +91,8 @@ def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
                 (root / name).write_bytes(b"x")
             known[build.__name__] = root
         shutil.copytree(known[build.__name__], path)
-        # The log is as old as the machine says, so that the retention may be told from it; files are older than any.
+        # The commits get old times, so that the retention period can be computed from the log.
+        # Files are older than all commits.
         when = time.time() - 40 * DAY
         for found in path.rglob("*"):
             if "_delta_log" not in found.parts and found.is_file():
@@ -100,7 +103,7 @@ def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def by_spark(spark: Any, path: Path, how: str) -> set[str]:
-    """The files that it would delete; it names empty folders, too."""
+    """Returns the files that Delta Spark would delete. Its result also has empty folders."""
     found = (Path(row[0].removeprefix("file:")) for row in sql(spark, path, f"VACUUM TABLE_ {how} DRY RUN"))
     return {str(file.relative_to(path)) for file in found if not file.is_dir()}
 
@@ -141,7 +144,9 @@ def test_delta_spark_reads_vacuumed_table(build: Any, spark: Any, made: Any, tmp
 
 
 def test_commits_say_what_delta_spark_says(spark: Any, made: Any, tmp_path: Path) -> None:
-    """All keys and the types of their values, without the writer, the time and the number of folders."""
+    """Compares all keys and the types of their values, without the writer, the time and the number
+    of folders.
+    """
 
     def shape(path: Path, version: int) -> Any:
         (line,) = (path / "_delta_log" / f"{version:020}.json").read_text().splitlines()
@@ -154,7 +159,7 @@ def test_commits_say_what_delta_spark_says(spark: Any, made: Any, tmp_path: Path
 
     ours, theirs = made(plain, tmp_path / "ours"), made(plain, tmp_path / "theirs")
     for path in (ours, theirs):
-        # Delta Spark counts folders among files, such as this one, which it takes for empty.
+        # Delta Spark counts folders among files. It takes this folder for empty.
         shutil.rmtree(path / "p=1")
     version = lb.Table(str(ours)).version
     lb.Table(str(ours)).vacuum(0, enforce_retention=False)

@@ -1,4 +1,6 @@
-"""The small round of `smoke.py` on the oldest pyspark that lakebed takes and on the newest there is. The suite runs on Delta Spark's."""
+"""Runs `smoke.py` with the oldest pyspark that lakebed supports and with the newest one. The other
+tests run with Delta Spark's version.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ VERSIONS = ("4.0.0", "4.3.0")
 
 
 def installed(version: str) -> Path:
-    """A Python with this pyspark, made once for the machine."""
+    """Returns a Python with this pyspark. It is installed once per machine."""
     folder = places.cache_dir() / f"venv-pyspark-{version}"
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
@@ -32,7 +34,8 @@ def installed(version: str) -> Path:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_small_round(version: str) -> None:
     python = installed(version)
-    # The path has its own packages only, because an installed pyspark of another version must not be found.
+    # The import path has only the packages of this Python, because it must not find another
+    # installed version of pyspark.
     environment = {**os.environ, "PYSPARK_PYTHON": str(python), "PYTHONPATH": str(SMOKE.parents[3] / "python")}
     done = subprocess.run([python, SMOKE], capture_output=True, text=True, timeout=500, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]

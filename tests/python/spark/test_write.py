@@ -1,4 +1,6 @@
-"""Writes of Spark's tasks through lakebed: the shared scenarios of embedded writes, read back by Delta Spark, and Spark's own cases."""
+"""Spark's tasks write through lakebed: the shared scenarios of embedded writes, read back by Delta
+Spark, and cases that only Spark has.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from writes.scenarios import SCENARIOS, Scenario
 
 pytestmark = pytest.mark.spark
 
-#: Scenarios that are about what the Arrow side takes, or that write without `lb.write`.
+#: The scenarios about the forms of Arrow data, and the scenarios that write without `lb.write`.
 NOT_OF_SPARK = {"other_arrow_forms", "create_then_append", "checkpointed"}
 THROUGH_SPARK = [scenario for scenario in SCENARIOS if scenario.name not in NOT_OF_SPARK]
 
@@ -54,7 +56,7 @@ def frame(spark: Any, data: Any) -> Any:
     found = spark.createDataFrame(table)
     for field in table.schema:
         if pa.types.is_timestamp(field.type) and field.type.tz is None:
-            # Spark takes it for an instant unless told otherwise; the session's zone is UTC.
+            # Spark reads an instant by default. The zone of the session is UTC.
             found = found.withColumn(field.name, found[field.name].cast("timestamp_ntz"))
     return found
 
@@ -118,7 +120,7 @@ def test_session_setting_chooses_partition_overwrite(spark: Any, path: str) -> N
     rows = session.range(4).selectExpr("id", "id % 2 AS p")
 
     def overwrite(of: str, **options: Any) -> list[int]:
-        """The rows after a row of some partition has overwritten others."""
+        """Returns the rows after a row of a partition has overwritten others."""
         lbs.write(rows, path, mode="overwrite", partitions="static", partition_by="p")
         lbs.write(session.range(11, 12).selectExpr("id", of), path, mode="overwrite", **options)
         return ids(path)
@@ -217,7 +219,9 @@ def test_constraint_violation_reaches_driver_unchanged(spark: Any, path: str) ->
 
 
 def test_retried_task_writes_rows_once(spark: Any, path: str, tmp_path: Path) -> None:
-    """The first attempt fails after it has handed rows on; the session has one attempt per task, so the query is run again."""
+    """The first attempt fails after it has passed on rows. The session allows one attempt per task,
+    so the query runs again.
+    """
     flag = tmp_path / "failed"
 
     def fail_once(batches: Any) -> Any:

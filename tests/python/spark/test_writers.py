@@ -1,4 +1,6 @@
-"""The writers of `format("lakebed")` without Spark: their options, and the files that they delete on abort."""
+"""Tests the writers of `format("lakebed")` without Spark: their options, and the files that they
+delete on abort.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def batch_writer(path: str, overwrite: bool = False, **options: str) -> Any:
 
 def stream_writer(path: str, overwrite: bool = False, **options: str) -> Any:
     made = StreamWriter(Options({"path": path, **options}), SCHEMA, overwrite)
-    # As the one that is pickled for the tasks.
+    # This restores the state that the pickle for tasks would have.
     made.__dict__.update(made.__getstate__())
     return made
 
@@ -51,7 +53,7 @@ def test_abort_after_commit_keeps_files(path: str, make: Any, batch: tuple[int, 
     writer = make(path)
     messages = parts(writer)
     writer.commit(messages, *batch)
-    # Spark does so whatever happened in commit, also if only its answer was lost.
+    # Spark calls abort whatever happened in commit, also if only the answer of commit was lost.
     writer.abort(messages, *batch)
     assert sorted(lb.Table(path).to_arrow().column("id").to_pylist()) == [0, 1]
 
@@ -74,7 +76,7 @@ def test_stream_mode_is_its_output_mode(path: str, mode: str) -> None:
 
 @pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
 def test_options_are_checked_by_resulting_mode(path: str, overwrite: bool) -> None:
-    """The option mode says more than Spark's own, which is either append or overwrite."""
+    """The option mode has more values than Spark's own mode, which is append or overwrite."""
 
     def taken(**options: str) -> tuple[Any, ...]:
         found = batch_writer(path, overwrite, **options)._options

@@ -1,4 +1,6 @@
-"""A session in New York, over the hour that does not exist in spring and the one that comes twice in autumn: instants stay the same."""
+"""Instants in a session in New York, over the hour that does not exist in spring and the hour that
+occurs twice in autumn. The instants stay the same.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ import lakebed.spark as lbs
 
 pytestmark = pytest.mark.spark
 
-#: By what is written there: the instant in seconds. Spark takes 02:30 of the night on which clocks go from 02:00 to 03:00 for 03:30, and of two
-#: times 01:30 the first.
+#: The local time that is written, and its instant in seconds. In the night in which clocks go from
+#: 02:00 to 03:00, Spark reads 02:30 as 03:30. Of the two times 01:30 in autumn, Spark takes the
+#: first.
 WRITTEN = {
     "2026-03-08 01:30:00": 1772951400,
     "2026-03-08 02:30:00": 1772955000,
@@ -23,7 +26,7 @@ WRITTEN = {
     "2026-11-01 01:30:00": 1793511000,
     "2026-11-01 02:30:00": 1793518200,
 }
-#: The second 01:30, which has no text of its own.
+#: The second 01:30. No local time without a zone means it.
 AGAIN = 1793514600
 
 
@@ -51,7 +54,7 @@ EXPECTED = {
 
 
 def told(df: Any) -> dict[str, tuple[int, str]]:
-    """By the text of each row its instant and what its wall clock shows."""
+    """Returns the instant and the local time of each row, by the text of the row."""
     return {row.t: (row.s, row.w) for row in df.selectExpr("t", "unix_seconds(at) AS s", "CAST(wall AS STRING) AS w").collect()}
 
 
@@ -67,7 +70,7 @@ def test_instants_are_written_read_and_filtered(new_york: Any, tmp_path: Path, p
         reads = [lbs.read(spark, path, reader=reader) for reader in ("auto", "lakebed")]
         for df in (*reads, spark.read.format("lakebed").load(path), spark.read.format("delta").load(path)):
             assert told(df) == EXPECTED
-            # In the session's zone, and by the wall clock.
+            # Predicates on instants use the zone of the session. The column `wall` has no zone.
             for condition, found in (
                 ("at = TIMESTAMP'2026-11-01 01:30:00'", {"2026-11-01 01:30:00"}),
                 ("at = TIMESTAMP'2026-03-08 02:30:00'", {"2026-03-08 02:30:00", "2026-03-08 03:30:00"}),
@@ -76,7 +79,7 @@ def test_instants_are_written_read_and_filtered(new_york: Any, tmp_path: Path, p
                 ("wall = TIMESTAMP_NTZ'2026-03-08 02:30:00'", {"2026-03-08 02:30:00"}),
             ):
                 assert set(told(df.where(condition))) == found, condition
-        # In UTC, as the page says.
+        # The predicate of `lbs.read` uses UTC, as the documentation says.
         for reader in ("auto", "lakebed"):
             found = lbs.read(spark, path, where="at = TIMESTAMP'2026-11-01 06:30:00'", reader=reader)
             assert set(told(found)) == {"again"}

@@ -1,4 +1,6 @@
-"""An S3 store on this machine: versitygw, which keeps put-if-absent under races, and keeps each object as a plain file."""
+"""An S3 store on this machine: versitygw. It keeps put-if-absent under races, and it stores each
+object as a plain file.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,18 @@ _BUCKET, _KEY, _SECRET = "lake", "testkey", "testsecret"
 
 @dataclass(frozen=True)
 class S3:
-    """A bucket, as clients reach it and as it lies on the disk."""
+    """A bucket, with its address for clients and its folder on the disk."""
 
     port: int
-    #: The bucket's folder: the objects that the server has, regardless of its answers.
+    #: The folder of the bucket. It has all stored objects, including those of requests that seemed
+    #: to fail.
     folder: Path
-    #: One line a request, as S3's own access logs have it.
+    #: One line per request, as in the access logs of S3.
     access_log: Path
 
     @property
     def options(self) -> dict[str, str]:
-        """The storage options, for lakebed as for deltalake."""
+        """The storage options, which lakebed and deltalake share."""
         return {
             "aws_access_key_id": _KEY,
             "aws_secret_access_key": _SECRET,
@@ -40,22 +43,25 @@ class S3:
         return f"s3://{_BUCKET}/{table}"
 
     def stored(self, table: str) -> Counter[str]:
-        """How often each object of a table was written, whether the client learnt of it or not."""
+        """Returns how often each object of a table was written, including writes with lost answers.
+        """
         puts = re.findall(rf" s3_PutObject ({re.escape(table)}/\S+) \S+ 200 ", self.access_log.read_text())
         return Counter(puts)
 
     def refused(self, table: str) -> Counter[str]:
-        """How often a write of each object of a table was refused, because the object was there."""
+        """Returns how often a write of each object of a table was refused because the object
+        existed.
+        """
         return Counter(re.findall(rf" s3_PutObject ({re.escape(table)}/\S+) \S+ 412 ", self.access_log.read_text()))
 
     def through(self, port: int) -> S3:
-        """The same bucket, reached through a proxy."""
+        """Returns the same bucket behind a proxy."""
         return replace(self, port=port)
 
 
 @contextmanager
 def run(folder: Path) -> Iterator[S3]:
-    """A store with one empty bucket, below `folder`."""
+    """Runs a store with one empty bucket below `folder`."""
     bucket, access_log = folder / "buckets" / _BUCKET, folder / "access.log"
     bucket.mkdir(parents=True)
 

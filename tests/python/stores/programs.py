@@ -1,4 +1,6 @@
-"""Go programs that serve tests: built into the cache once for each version, run on ports that are free."""
+"""Go programs that serve tests. They are built into the cache once per version and run on free
+ports.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,19 @@ _PORTS_TO_TRY = 5
 
 @dataclass(frozen=True)
 class Program:
-    """A program of the Go world, in one version."""
+    """A Go program in one version."""
 
     name: str
-    #: What `go install` takes before the `@`.
+    #: The argument of `go install` before the `@`.
     package: str
     version: str
-    #: What its environment has besides.
+    #: Additional variables of its environment.
     environment: tuple[tuple[str, str], ...] = ()
 
     def installed(self) -> Path:
-        """The executable; the first call on a machine builds it, which takes a minute or two and says so on stderr."""
+        """Returns the executable. The first call on a machine builds it, which takes a minute or
+        two and prints a message to stderr.
+        """
         folder = cache_dir() / "servers"
         binary = folder / "bin" / f"{self.name}-{self.version}"
         if not binary.exists():
@@ -62,7 +66,9 @@ class Program:
 
 @contextmanager
 def serve(program: Program, arguments: Callable[[int], list[str]], log: Path) -> Iterator[int]:
-    """Runs a server on a free port, which it takes as `arguments` says, and ends it in the end; its output goes to `log`."""
+    """Runs a server on a free port, which `arguments` turns into arguments, and ends the server at
+    the end. The output of the server goes to `log`.
+    """
     server, port = _start(program, arguments, log)
     try:
         yield port
@@ -90,7 +96,7 @@ def _start(program: Program, arguments: Callable[[int], list[str]], log: Path) -
             server.kill()
             server.wait()
             raise
-        # Most likely another process was given the same port meanwhile.
+        # Probably another process got the same port in between.
     raise RuntimeError(f"{program.name} ended at once, {_PORTS_TO_TRY} times:\n{log.read_text(errors='replace')[-2000:]}")
 
 
@@ -102,7 +108,7 @@ def _free_port() -> int:
 
 
 def _becomes_ready(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Waits until the server answers HTTP; false if it ends instead."""
+    """Waits until the server answers HTTP. Returns false if the server ends instead."""
     until = time.monotonic() + _READY_SECONDS
     while server.poll() is None:
         connection = http.client.HTTPConnection(HOST, port, timeout=1)

@@ -1,4 +1,6 @@
-"""A relay before a store that spoils the exchange of one request, for tests that try all requests of an operation in turn."""
+"""A relay that spoils one request to a store. Tests use it to spoil each request of an operation in
+turn.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,14 @@ from typing import Literal
 
 from stores.programs import HOST
 
-#: The request never arrives; it is carried out, but the connection is closed or reset before an answer; the answer breaks off in its body.
+#: `unheard`: the request never arrives. `unanswered` and `reset`: the store handles the request,
+#: but the connection is closed or reset before the answer. `cut`: the answer breaks off in its
+#: body.
 Fault = Literal["unheard", "unanswered", "reset", "cut"]
 
 
 class Relay:
-    """Spoils the request of number `at`, counted from 0, if so many come."""
+    """Spoils the request with the number `at`, counted from 0, if there is one."""
 
     def __init__(self, store_port: int, fault: Fault, at: int) -> None:
         self._store_port = store_port
@@ -27,7 +31,7 @@ class Relay:
         self._lock = threading.Lock()
         self._count = 0
         self.port = 0
-        #: The request that was spoilt: its method and path.
+        #: The method and path of the spoilt request.
         self.spoilt: str | None = None
 
     @contextmanager
@@ -85,7 +89,7 @@ class Relay:
     def _ask_store(self, client: BaseHTTPRequestHandler, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         store = http.client.HTTPConnection(HOST, self._store_port, timeout=10)
         try:
-            # The headers as they are, since they are signed, the host among them.
+            # The headers stay unchanged, because the client signed them, including the host.
             store.putrequest(client.command, client.path, skip_host=True, skip_accept_encoding=True)
             for name, value in client.headers.items():
                 store.putheader(name, value)

@@ -1,6 +1,8 @@
-"""Bad networks: a proxy before a store (toxiproxy), and storms that cut requests, lose answers and slow both down, as a seed says.
+"""Simulates bad networks: a proxy before a store (toxiproxy), and storms that cut requests, lose
+answers and slow down both. A seed chooses the disturbances.
 
-`run` gives a proxy, `Proxy.stormy` the weather; `Proxy.suffers` is one disturbance alone.
+`run` makes a proxy. `Proxy.stormy` draws changing disturbances, and `Proxy.suffers` makes a fixed
+one.
 """
 
 from __future__ import annotations
@@ -19,17 +21,18 @@ from typing import Any
 
 from stores.programs import HOST, Program, serve
 
-# Otherwise it tells each step of each connection.
+# Otherwise toxiproxy logs each step of each connection.
 _QUIET = (("LOG_LEVEL", "error"),)
 TOXIPROXY = Program("toxiproxy", "github.com/Shopify/toxiproxy/v2/cmd/server", "v2.5.0", _QUIET)
 _API_SECONDS = 10
 _STORM_SECONDS, _CALM_SECONDS = (0.2, 1.0), (0.2, 1.0)
 
-#: A toxic as toxiproxy has it: its type, its stream (requests go upstream, answers downstream), its attributes.
+#: A toxic of toxiproxy: its type, its stream (requests go upstream, answers downstream), its
+#: attributes.
 Toxic = tuple[str, str, dict[str, int]]
 
 
-#: The parts of a storm. Times are in milliseconds.
+#: The disturbances of a storm. Times are in milliseconds.
 DISTURBANCES: dict[str, Callable[[random.Random], Toxic]] = {
     "request cut": lambda dice: ("limit_data", "upstream", {"bytes": dice.randrange(4_000)}),
     "request reset": lambda dice: ("reset_peer", "upstream", {"timeout": dice.randrange(50)}),
@@ -42,7 +45,9 @@ DISTURBANCES: dict[str, Callable[[random.Random], Toxic]] = {
 
 
 class Proxy:
-    """A way to a store that can be disturbed. Every change of its disturbances cuts all connections."""
+    """A proxy of a store that can be disturbed. Every change of the disturbances cuts all
+    connections.
+    """
 
     def __init__(self, api: _Api, upstream: str) -> None:
         self._api = api
@@ -61,7 +66,7 @@ class Proxy:
 
     @contextmanager
     def suffers(self, *toxics: Toxic, toxicity: float = 1.0) -> Iterator[None]:
-        """Disturbs so large a share of the connections."""
+        """Disturbs this share of the connections."""
         self._change(toxics, toxicity)
         try:
             yield
@@ -69,7 +74,8 @@ class Proxy:
             self._change((), 0)
 
     def _change(self, toxics: Sequence[Toxic], toxicity: float) -> None:
-        # Another proxy in the place of this one: toxiproxy stops for ever when a toxic is taken from connections that are busy.
+        # The proxy is replaced, because toxiproxy hangs when a toxic is removed while connections
+        # are busy.
         before = self._name
         self._changes += 1
         self._api.ask(
@@ -83,7 +89,8 @@ class Proxy:
 
     @contextmanager
     def stormy(self, seed: int) -> Iterator[Counter[str]]:
-        """Storm and calm by turns, as the seed says. Counts how often each disturbance came."""
+        """Disturbs and pauses by turns, chosen by the seed. Counts how often each disturbance came.
+        """
         seen: Counter[str] = Counter()
         is_over = threading.Event()
         with ThreadPoolExecutor(1) as pool:
@@ -104,7 +111,9 @@ class Proxy:
 
 @contextmanager
 def run(folder: Path, store_port: int, seed: int) -> Iterator[Proxy]:
-    """A proxy before a store of this machine. Which of the connections a disturbance hits is drawn from `seed`."""
+    """Runs a proxy before a store on this machine. The seed chooses the connections that a
+    disturbance hits.
+    """
 
     def arguments(port: int) -> list[str]:
         return ["-host", HOST, "-port", str(port), "-seed", str(seed)]
@@ -115,7 +124,7 @@ def run(folder: Path, store_port: int, seed: int) -> Iterator[Proxy]:
 
 @dataclass(frozen=True)
 class _Api:
-    """toxiproxy's own API."""
+    """The HTTP API of toxiproxy."""
 
     port: int
 
