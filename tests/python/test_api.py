@@ -1,4 +1,6 @@
-"""What Python users rely on beside the rows: streams, threads, forks, pickles, Ctrl-C, logging, errors, types."""
+"""The behaviour of the Python API besides the rows: streams, threads, forks, pickles, Ctrl-C,
+logging, errors, types.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +158,7 @@ def test_explain_says_why_a_condition_skips_nothing() -> None:
         (0, 4, None),
         (0, 1, None),
     ]
-    # A pattern like this is computed in files of one city.
+    # If all rows of a file have the same city, the pattern is computed for this value.
     conjunct = lb.Table(TRIPS).scan(where="city LIKE '%x'").explain().conjuncts[0]
     assert (conjunct.skipped_by_statistics, conjunct.reason) == (4, "the statistics of city allow it")
     reason = lb.Table(TRIPS).scan(where="size(array(fare)) = 2").explain().conjuncts[0].reason

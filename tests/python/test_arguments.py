@@ -40,7 +40,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-# The callables
+# Callables
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -73,7 +73,7 @@ def test_every_public_function_is_checked() -> None:
 
 
 def test_no_signature_takes_just_anything() -> None:
-    """But for what goes to pyarrow as it is."""
+    """Only the arguments that go to pyarrow unchanged may have any name."""
     loose = {
         name
         for name, function in FUNCTIONS.items()
@@ -94,7 +94,7 @@ def objects(table: lb.Table) -> dict[str, Any]:
 
 
 def stand_in(parameter: inspect.Parameter, folder: Path) -> Any:
-    """A value that the parameter takes."""
+    """A valid value of the parameter."""
     if parameter.name == "uri":
         return str(folder / "t")
     if parameter.name in ("data", "source"):
@@ -152,7 +152,7 @@ def test_the_extension_refuses_options_that_nobody_takes(
     assert everything(tmp_path) == before
 
 
-# The documentation
+# Documentation
 
 
 REFERENCES = {
@@ -162,12 +162,12 @@ REFERENCES = {
     "delete": lb.Table.delete,
     "merge": lb.Table.merge,
 }
-#: The phrase with which a docstring refers to another one for its options.
+#: The phrases with which a docstring refers to another docstring for its options.
 _ELSEWHERE = re.compile(r"(?:options are those of|are those of|as for|say how to reach the store, as for)\s+:\w+:`([\w.]+)`")
 
 
 def documented(function: Callable[..., Any]) -> str:
-    """A docstring, with the docstrings to which it refers for its options."""
+    """Returns a docstring with the docstrings to which it refers for its options."""
     said = inspect.getdoc(function) or ""
     return said + "".join(documented(REFERENCES[name]) for name in _ELSEWHERE.findall(said) if name in REFERENCES)
 
@@ -185,7 +185,9 @@ def test_every_parameter_is_documented(name: str) -> None:
 
 
 def is_marked_up(name: str, said: str) -> bool:
-    """Whether a docstring says this name as code: alone, with a value, or in a call that this one is short for."""
+    """Returns whether a docstring formats this name as code: alone, with a value, or in a call that
+    this function is short for.
+    """
     codes = re.findall(r"``(.+?)``", said, flags=re.DOTALL)
     return any(re.match(rf"{name}(=|$)", code) or re.search(rf"^\w+\(.*\b{name}\b.*\)", code) for code in codes)
 
@@ -308,7 +310,7 @@ def cases(given: list[tuple[str, dict[str, list[Any]]]]) -> list[tuple[str, str,
 
 
 def call(table: lb.Table, method: str, name: str, value: Any) -> Any:
-    """The method with this argument and with valid other arguments."""
+    """Calls the method with this argument and with valid other arguments."""
     needed: dict[str, dict[str, Any]] = {
         "append": {"data": DATA},
         "overwrite": {"data": DATA, **({"schema_mode": "overwrite"} if name in ("properties", "partition_by") else {})},
@@ -338,7 +340,7 @@ def test_invalid_value_is_refused(method: str, name: str, value: Any, table: lb.
     assert everything(tmp_path) == before
 
 
-#: Values that only the table can find invalid.
+#: Values that only a comparison with the table can find invalid.
 TOLD_BY_THE_TABLE = {
     "nope": "{}: bloom_columns: there is no column nope",
     "targetFileSize": "{}: property delta.targetFileSize: ",
@@ -369,7 +371,8 @@ ODD = {
     "a range": range(3),
     "None": None,
 }
-#: What errors begin with where an argument of the right type is at fault in itself: data, a place, a task, an expression.
+#: The beginnings of errors about an argument of the right type with an invalid content: data, a
+#: location, a task, an expression.
 THEIR_OWN_WORDS = re.compile(
     r"file://|a\\0b: |in the expression|there is no (column|data)|not a scan task|versions \d+ to|"
     r"(the first|(an?|None|a dictionary)( \w+)* is no |column |1 is no name)"
@@ -378,7 +381,7 @@ THEIR_OWN_WORDS = re.compile(
 
 @pytest.mark.parametrize("value", ODD.values(), ids=ODD)
 def test_odd_value_is_taken_or_named(value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For each parameter of everything that can be called."""
+    """The test covers each parameter of every public callable."""
     monkeypatch.chdir(tmp_path)
     for function_name, function in FUNCTIONS.items():
         owner, _, method = function_name.partition(".")
@@ -398,7 +401,7 @@ OWNERS = {"Table", "Scan", "Changes", "Merge", "Alter"}
 
 
 def outcome(name: str, parameter: inspect.Parameter, value: Any, folder: Path) -> str:
-    """The fault of a call with an odd value, or an empty text."""
+    """Returns the fault of a call with an odd value, or an empty text."""
     owner, _, method = name.partition(".")
     place = f"memory://odd/{folder}/{name}/{parameter.name}"
     table = lb.write(place, DATA, properties=FEED, mode="overwrite").table
@@ -555,7 +558,7 @@ def test_exists_raises_if_store_fails() -> None:
 
 
 def test_types_of_calls(tmp_path: Path) -> None:
-    """A dry run by a variable is one of both."""
+    """With `dry_run` as a variable, the type is a union of both results."""
     page = tmp_path / "page.py"
     page.write_text(
         "import lakebed as lb\n"
@@ -584,7 +587,7 @@ def test_types_of_calls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["0", "1", "512"])
 def test_odd_foreign_file_size_loses_no_row(size: str, tmp_path: Path) -> None:
-    """As a program may have left it that checks no properties."""
+    """A program that does not check properties may have written such a size."""
     lb.write(tmp_path / "t", DATA, properties={"delta.targetFileSize": "2048"})
     first = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
     first.write_text(first.read_text().replace('"delta.targetFileSize":"2048"', f'"delta.targetFileSize":"{size}"'))
@@ -672,7 +675,7 @@ def test_table_replaced_in_log_is_same(table: lb.Table) -> None:
 
 # Pickles and copies
 
-#: The names that the service accepts, by their content: see crates/lakebed-io/src/store/options.rs.
+#: The store options without a secret value. See crates/lakebed-io/src/store/options.rs.
 HARMLESS = {
     "aws_region": "eu", "AWS_DEFAULT_REGION": "eu", "aws_bucket": "lake", "aws_endpoint": "https://h", "aws_endpoint_url_s3": "https://h",
     "aws_virtual_hosted_style_request": "true", "aws_s3_express": "false", "aws_imdsv1_fallback": "true", "aws_unsigned_payload": "true",
@@ -740,7 +743,7 @@ def test_copy_returns_handle_itself() -> None:
     assert copy.deepcopy({"t": [table]})["t"][0] is table
 
 
-# Places
+# Locations
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The change data feed by lakebed alone, and columns about rows: what comes out, in which form, of which versions."""
+"""The change data feed and columns about rows, read by lakebed alone: their rows, their form and
+their versions.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ import pytest
 
 import lakebed as lb
 
-#: When version 0 was made; each later one a minute after the one before.
+#: The timestamp of version 0. Each later version has a timestamp one minute after the version
+#: before.
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 FEED = {"delta.enableChangeDataFeed": "true"}
 
@@ -33,7 +36,7 @@ DELETE: list[Event] = [("john", "pineapple", "delete", 3)]
 
 
 class Log:
-    """A table that the test writes commit by commit. The test, not a writer, decides the content of a commit."""
+    """A table that the test writes commit by commit. The test decides the content of a commit."""
 
     def __init__(self, path: Path, columns: Sequence[str], *, partition_by: Sequence[str] = (), properties: Any = None) -> None:
         self.path = path
@@ -59,7 +62,7 @@ class Log:
         }
 
     def file(self, name: str, rows: dict[str, list[str]], values: dict[str, str] | None = None) -> dict[str, Any]:
-        """A data file with what an action says of it."""
+        """Writes a data file. Returns the fields of its action."""
         place = self.path / name
         place.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(rows), place)
@@ -87,7 +90,9 @@ def changed(file: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def fruits(tmp_path: Path) -> Log:
-    """Version 1 inserts three rows, 2 gives jack a banana, 3 deletes john; 2 says so in a file of changed rows, 3 removes a file."""
+    """Version 1 inserts three rows, 2 gives jack a banana, 3 deletes john. Version 2 has a change
+    data file, and version 3 removes a file.
+    """
     log = Log(tmp_path / "fruits", ["name", "fruit"])
     one = log.file("one.parquet", {"name": ["jack", "sarah"], "fruit": ["apple", "orange"]})
     john = log.file("john.parquet", {"name": ["john"], "fruit": ["pineapple"]})
@@ -101,7 +106,7 @@ def fruits(tmp_path: Path) -> Log:
 
 
 def events(source: Any) -> list[Event]:
-    """The rows without their times."""
+    """Returns the rows without their timestamps."""
     found = pa.table(source)
     return [tuple(row.values()) for row in found.drop_columns(["_commit_timestamp"]).to_pylist()]
 
@@ -204,12 +209,12 @@ def test_moments_mean_versions(fruits: Log) -> None:
     assert versions(0.5, 2.5) == (1, 2)
     assert versions(2, 2) == (2, 2)
     assert versions(3, 10_000_000) == (3, 3)
-    # Less than a millisecond after a version comes the next one.
+    # The timestamp is less than a millisecond after a version.
     late = BEGIN + timedelta(minutes=1, microseconds=1)
     assert table.changes(late).start_version == 2
     assert table.changes(0, late).end_version == 1
     assert (table.changes(1, BEGIN + timedelta(minutes=2)).end_version, table.changes(BEGIN, 1).end_version) == (2, 1)
-    # Between two moments, nothing need have happened.
+    # There may be no version between two timestamps.
     assert versions(1.25, 1.75) == (2, 1)
     nothing = table.changes(BEGIN + timedelta(minutes=1, seconds=1), BEGIN + timedelta(minutes=1, seconds=1))
     assert (events(nothing), nothing.tasks(), nothing.schema) == ([], [], table.changes(1).schema)

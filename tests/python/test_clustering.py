@@ -1,4 +1,6 @@
-"""Clustering: by OPTIMIZE on columns that are named, and of tables that have such columns; queries then skip more files."""
+"""Clustering by OPTIMIZE: by columns that a call names, and by the clustering columns of a table.
+Queries then skip more files.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def path(tmp_path: Path) -> str:
 
 
 _MOMENT = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
-#: Values of each type that has an order, with its ends.
+#: Values of each type that has an order, with its least and greatest value.
 VALUES: dict[str, pa.Array] = {
     "boolean": pa.array([True, False, None]),
     "byte": pa.array([-128, 127, 0, None], pa.int8()),
@@ -58,7 +60,7 @@ VALUES: dict[str, pa.Array] = {
     "null": pa.nulls(3, pa.int32()),
     "equal": pa.array([7], pa.int64()),
 }
-#: Rows of all of them at random.
+#: 300 random rows of these values.
 ALL_TYPES = pa.table(
     {
         **{name: values.take(random.Random(name).choices(range(len(values)), k=300)) for name, values in VALUES.items()},
@@ -77,8 +79,8 @@ ALL_TYPES = pa.table(
 
 @pytest.mark.parametrize("name", [*VALUES, "s.x", "s.t.y"])
 def test_rows_by_one_column(path: str, name: str) -> None:
-    """Along a Z-order of one column, values lie one after the other. Clustered by it, no more files must be read for all of
-    them than if they did.
+    """After a Z-order of one column, the values of one file are not above those of the next. After
+    clustering by the column, queries read no more files than with sorted values.
     """
     for first in range(0, 300, 100):
         lb.write(path, ALL_TYPES.slice(first, 100), properties={TRACKING: True} if first == 0 else None)
@@ -95,7 +97,7 @@ def test_rows_by_one_column(path: str, name: str) -> None:
 
 
 def _spans(path: str, name: str) -> list[list[tuple[Any, ...]]]:
-    """The values of each file."""
+    """Returns the values of each file."""
     found = []
     for add in live(path):
         values = dict(columns(pq.ParquetFile(Path(path) / add["path"]).read()))[tuple(name.split("."))].to_pylist()
@@ -104,14 +106,14 @@ def _spans(path: str, name: str) -> list[list[tuple[Any, ...]]]:
 
 
 def _files_read(spans: list[list[tuple[Any, ...]]]) -> int:
-    """By a query for each value."""
+    """Returns how many files are read by one query for each value."""
     bounds = [[rank for rank in ranks if rank[0]] for ranks in spans]
     values = {rank for ranks in bounds for rank in ranks}
     return sum(ranks[0] <= value <= ranks[-1] for value in values for ranks in bounds if ranks)
 
 
 def _rank(value: Any) -> tuple[Any, ...]:
-    """Nulls first, NaN above all numbers, texts by their bytes."""
+    """Orders nulls before all values, NaN after all numbers, and strings by their bytes."""
     if value is None:
         return (0, 0)
     if isinstance(value, float):
@@ -135,7 +137,7 @@ def test_rows_by_all_columns_of_each_partition(path: str, order: str) -> None:
 @by_order
 @pytest.mark.parametrize("count", [0, 1, 2, 1000])
 def test_few_rows_and_equal_ones(path: str, order: str, count: int) -> None:
-    """Rows that nothing tells apart are spread over as many files as asked for."""
+    """Equal rows are spread over as many files as requested."""
     lb.write(path, pa.table({"a": pa.array([5] * count, pa.int64()), "b": pa.array([None] * count, pa.string())}))
     result = optimize(path, **{order: ["a", "b"]}, target_file_size=1024 if count == 2 else None)
     assert (result.commits, result.metrics.rows) == (min(count, 1), count)
@@ -143,7 +145,9 @@ def test_few_rows_and_equal_ones(path: str, order: str, count: int) -> None:
 
 @by_order
 def test_clustered_files_have_size_and_skip(path: str, order: str) -> None:
-    """A million of pairs in 64 files: a value of either column is in about an eighth of them, where it was in all."""
+    """A million pairs in 64 files. A value of either column is in about an eighth of the files. It
+    was in all files before.
+    """
     random_numbers = np.random.default_rng(3)
     for _ in range(8):
         data = {name: random_numbers.integers(0, 1_000_000, 40_000) for name in ("a", "b")}
@@ -164,7 +168,9 @@ def test_clustered_files_have_size_and_skip(path: str, order: str) -> None:
 
 
 def test_zorder_treats_columns_alike(path: str) -> None:
-    """Sixteen files of sixteen squares: the bits of both columns in turn."""
+    """There are sixteen files of sixteen squares, because the curve takes the bits of both columns
+    in turn.
+    """
     pairs = [(a, b) for a in range(64) for b in range(64)]
     random.Random(5).shuffle(pairs)
     noise = np.random.default_rng(5).integers(0, 2**62, len(pairs))
@@ -181,7 +187,7 @@ def test_second_clustering_needs_new_files(path: str, order: str) -> None:
         lb.write(path, pa.table({"a": range(first, first + 50), "b": range(50)}))
     options: dict[str, Any] = {order: ["a", "b"]}
     optimize(path, **options)
-    # The other order, other columns and the same ones the other way round are other work.
+    # Another order, other columns and another sequence of columns need another rewrite.
     others = {"zorder_by": "cluster_by", "cluster_by": "zorder_by"}
     for other in ({others[order]: ["a", "b"]}, {order: ["b", "a"]}, {order: "a"}, options):
         assert optimize(path, **other).metrics.removed_files == 1
@@ -213,7 +219,7 @@ def test_columns_behind_the_first_32_get_statistics(path: str, order: str) -> No
     assert skipped(path, "late = 7") == result.metrics.added_files - 1
 
 
-# Tables that are clustered by columns
+# Tables with clustering columns
 
 
 def clustered(path: str, **options: Any) -> lb.Table:
@@ -247,7 +253,7 @@ def test_clustered_table_is_clustered_incrementally(path: str) -> None:
     assert len({add["tags"]["ZCUBE_ID"] for add in live(path)}) == 2
     table.append(shuffled(3000, 3000))
     result = optimize(path, target_file_size=size // 8)
-    # More has come than lay there.
+    # More rows were added than the cube had.
     assert result.metrics.rows == 5100
     assert len({add["tags"]["ZCUBE_ID"] for add in live(path)}) == 1
     table.append(shuffled(6000, 10))
@@ -276,7 +282,8 @@ def test_files_of_other_providers_stay(path: str) -> None:
         file.write_text("".join(json.dumps(action) + "\n" for action in actions))
         (file.parent / f"{version:020}.crc").unlink(missing_ok=True)
     (foreign,) = (add["path"] for add in live(path) if add.get("clusteringProvider") == "foreign")
-    # Only the fourth is new. The third stays: it is clustered by the table's columns.
+    # The fourth file is new. The third file stays, because it is clustered by the clustering
+    # columns.
     assert optimize(path).metrics.removed_files == 1
     assert sorted(add["clusteringProvider"] for add in live(path))[0] == "foreign"
     optimize(path, full=True)
@@ -321,7 +328,7 @@ def test_clustering_spills_to_disk(path: str) -> None:
 
 
 def _digest(path: str) -> Any:
-    """The rows by the number that each has."""
+    """Returns the rows by their row ids."""
     return lb.Table(path).to_arrow(["a", "s", "_metadata.row_id", "_metadata.row_commit_version"]).sort_by("_metadata.row_id")
 
 

@@ -1,4 +1,6 @@
-"""The notes on columns (comments, defaults, generation, numbering, lengths) come with the metadata of Arrow fields, and go back with it."""
+"""The notes on columns (comments, defaults, generation expressions, identity, lengths) are in the
+metadata of Arrow fields, both when a table is read and when it is written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""lakebed against Delta Spark on every table and version of the corpus: rows, schema, conditions, history, files, times."""
+"""Compares lakebed with Delta Spark on every table and version of the corpus: rows, schema,
+predicates, history, files, timestamps.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +24,20 @@ def open_table(oracle: Oracle, **options: Any) -> lb.Table:
 
 
 def open_sample(sample: Sample) -> lb.Table:
-    """The latest version is opened without naming it."""
+    """Opens a version of a table. The latest version is opened without its number."""
     return open_table(sample.oracle) if sample.is_latest else open_table(sample.oracle, version=sample.version)
 
 
 def lost_and_gained(found: list[str], expected: list[str]) -> str:
-    """How two sorted lists of rows differ, empty if they do not."""
+    """Returns how two sorted lists of rows differ, or an empty text if they do not."""
     if found == expected:
         return ""
     lost, gained = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
     return f"{len(found)} rows, expected {len(expected)}; lost {sorted(lost)[:3]}; gained {sorted(gained)[:3]}"
 
 
-#: Filters on these are refused: lakebed compares text by its bytes.
+#: The tables with collated columns. lakebed refuses predicates on them, because it compares strings
+#: by their bytes.
 REFUSED_FILTERS = {"collated_strings"}
 
 
@@ -85,7 +88,7 @@ def test_single_columns_reordered_columns_and_limits(oracle: Oracle) -> None:
 
 
 def _quoted(names: list[str]) -> list[str]:
-    """Column names as `columns=` takes them: a dot within a name stands between backticks."""
+    """Returns column names as `columns=` takes them. A name with a dot stands between backticks."""
     return [f"`{name}`" if "." in name else name for name in names]
 
 
@@ -138,7 +141,7 @@ def test_files_are_those_that_spark_lists(oracle: Oracle) -> None:
 
 
 def test_time_travel_by_timestamp(oracle: Oracle) -> None:
-    """Around each commit's time; what Spark refuses is refused."""
+    """Checks timestamps around each commit. lakebed refuses the timestamps that Spark refuses."""
     if not oracle.travel:
         pytest.skip("the case asks Spark for no timestamps")
     for millis, version in oracle.travel:
@@ -164,7 +167,7 @@ def test_tables_that_must_be_refused(refused: Oracle) -> None:
 
 
 def test_conditions_on_collated_columns_are_refused(corpus_by_name: dict[str, Oracle]) -> None:
-    """By its collation `s = 'a'` is true of 'A'; an answer by bytes would lose that row."""
+    """With the collation, `s = 'a'` is true for 'A'. A comparison of bytes would lose that row."""
     for condition in ("s = 'a'", "s > 'A'", "s LIKE 'A%'", "s IN ('a', 'b')"):
         with pytest.raises(lb.UnsupportedFeatureError, match="collation"):
             open_table(corpus_by_name["collated_strings"]).to_arrow(where=condition)
@@ -180,9 +183,11 @@ def test_files_elsewhere_need_leave(oracle: Oracle) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["structs", "mapped_by_name", "positions_over_many_row_groups", "widened_from_int", "floats"])
 def test_the_oracle_is_what_spark_filters(name: str, corpus_by_name: dict[str, Oracle], spark: Any) -> None:
-    """The oracle evaluates conditions as columns, without compiled code; filters of a session with Spark's defaults agree.
+    """The oracle computes predicates as columns and without compiled code. Filters in a session
+    with Spark's defaults return the same rows.
 
-    But for Parquet's own filter: where a dictionary holds only -0.0, it loses these rows for `= 0`.
+    The filter of Spark's Parquet reader is off. If a dictionary has only -0.0, that filter loses
+    these rows for `= 0`.
     """
     oracle = corpus_by_name[name]
     session = spark.newSession()
@@ -203,7 +208,7 @@ def test_the_oracle_is_what_spark_filters(name: str, corpus_by_name: dict[str, O
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["variants_from_json", "shredded_variants"])
 def test_variants_are_decoded_as_spark_prints_them(name: str, corpus_by_name: dict[str, Oracle], spark: Any) -> None:
-    """The decoder of the comparison against Spark's own `to_json`."""
+    """Compares the decoder of variants with Spark's own `to_json`."""
     frame = spark.read.format("delta").load(str(corpus_by_name[name].path)).selectExpr("v", "to_json(v) AS j")
     found = pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
     decoded = [value for chunk in found.column("v").chunks for value in canon.values(chunk)]
@@ -212,7 +217,7 @@ def test_variants_are_decoded_as_spark_prints_them(name: str, corpus_by_name: di
 
 
 def _plain(value: list[Any]) -> Any:
-    """A decoded variant as what `json.loads` gives for it."""
+    """Returns a decoded variant as `json.loads` would return it."""
     kind, content = value[0], value[-1]
     if kind == "object":
         return {key: _plain(item) for key, item in content}

@@ -1,7 +1,9 @@
-"""Tables broken in one way each, and what must come of it: the right rows with a warning, or an error that says where.
+"""Damaged tables. Each one either returns the right rows with a warning, or raises an error that
+names the damaged file.
 
-Hints, checkpoints, compactions and checksums can be replaced: reading goes on without them, with one warning. Commits, data
-files and deletion vectors cannot: reading stops and names the file. Each case breaks a copy of a corpus table.
+Hints, checkpoints, compactions and checksums can be replaced, so reading continues without them and
+logs one warning. Commits, data files and deletion vectors cannot be replaced, so reading stops and
+names the file. Each case damages a copy of a table of the corpus.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from damage import Action, Broken, cut, empty, flip, garble, lengthen_footer, ze
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows are those of the sound table, and so many warnings were logged."""
+    """The read returns the rows of the undamaged table, and the number of logged warnings is one of
+    these.
+    """
 
     warnings: tuple[int, ...] = (0,)
 
@@ -150,7 +154,9 @@ def _classic(table: Broken) -> Path:
 
 
 def _fullest(table: Broken) -> Path:
-    """The largest part. A reader may need nothing of a smaller one, which can hold no file of the table."""
+    """Returns the largest part. A reader may not need a smaller part, which can have no file of the
+    table.
+    """
     return max(table.checkpoints(), key=lambda path: path.stat().st_size)
 
 
@@ -449,7 +455,9 @@ _add_vector("with_another_crc", lambda path: flip(path, path.stat().st_size - 1)
 
 
 def _add_descriptor(name: str, **fields: Any) -> None:
-    """Changes the descriptors of the latest commit that has some; a callable gets the old value."""
+    """Changes the descriptors of the latest commit that has deletion vectors. A callable gets the
+    old value.
+    """
 
     def breaks(table: Broken) -> None:
         def change(kind: str, content: Action) -> None:
@@ -500,7 +508,7 @@ _add_protocol(
 
 
 def _add_path(name: str, path: str) -> None:
-    """The first file's path is replaced; the refusal comes before any data is read."""
+    """Replaces the path of the first file. lakebed refuses the path before it reads data."""
     add(
         f"path_{name}",
         PLAIN,
@@ -555,7 +563,9 @@ def test_a_table_without_a_log(tmp_path: Path) -> None:
 
 
 def test_empty_commit_fails_open(tmp_path: Path) -> None:
-    """Also where the checksum of the version saves reading it, and by a handle that was opened before."""
+    """This holds also if the checksum makes reading the commit unnecessary, and for a handle that
+    was opened before.
+    """
     path = tmp_path / "t"
     older = lb.write(path, [{"id": 1}]).table
     lb.write(path, [{"id": 2}])
@@ -576,7 +586,9 @@ def test_empty_commit_fails_open(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_delta_spark_ignores_empty_commit(tmp_path: Path, spark: Any) -> None:
-    """docs/why.md says so. If Delta Spark changes this, lakebed's answer has to be decided again."""
+    """docs/why.md describes this. If Delta Spark changes it, lakebed's behaviour must be decided
+    again.
+    """
     path = tmp_path / "t"
     for row in (1, 2, 3):
         lb.write(path, [{"id": row}])
@@ -586,7 +598,7 @@ def test_delta_spark_ignores_empty_commit(tmp_path: Path, spark: Any) -> None:
 
 
 def test_older_versions_around_a_gap(tmp_path: Path, corpus_by_name: dict[str, Oracle]) -> None:
-    """A missing commit hurts the versions that need it, and no others."""
+    """A missing commit makes only the versions unreadable that need it."""
     oracle = corpus_by_name[HINTED]
     table = Broken(oracle, tmp_path)
     table.commit(7).unlink()
@@ -607,7 +619,7 @@ def test_wrong_checksum_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert (table.count(), table.detail().num_files, table.files().num_rows) == (1, 1, 1)
     [warning] = [record.getMessage() for record in caplog.records if record.name.startswith("lakebed")]
     assert f"{1:020}.crc contradicts the log: it tells of 2 files" in warning
-    # The checksum of the next version is not computed from a wrong one.
+    # The checksum of the next version is not computed from a wrong checksum.
     newer = table.append([{"id": 3}]).table
     assert not (path / "_delta_log" / f"{2:020}.crc").exists()
     assert (newer.count(), newer.detail().num_files) == (2, 2)

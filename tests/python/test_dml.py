@@ -1,4 +1,6 @@
-"""Deletes, updates, merges and conditional overwrites by lakebed alone, drawn at random, beside a model in Python."""
+"""Random deletes, updates, merges and conditional overwrites by lakebed alone, compared with a
+model in Python.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from dml.model import COLUMNS, FEED, TRACKING, VECTORS, Twin
 from dml.sql import conditions
 from lakebed import _lakebed
 
-#: Each number of rows with ids of their own.
+#: Returns the first of so many new ids.
 Ids = Callable[[int], int]
 
 
@@ -34,19 +36,21 @@ def change_rows(data: st.DataObject, twin: Twin, new_ids: Ids) -> None:
             twin.overwrite([row for row in rows if where.holds(row)], where)
 
 
-#: Of memory.
+#: The memory limit in bytes.
 ENOUGH = 1 << 30
 
 
 @pytest.fixture(autouse=True)
 def enough_memory() -> Iterator[None]:
-    """Also after a merge that failed."""
+    """Restores the memory limit, also after a merge that failed."""
     yield
     lb.set_memory_limit(ENOUGH)
 
 
 def merge_rows(data: st.DataObject, twin: Twin, new_ids: Ids) -> None:
-    """A merge, at times after a delete, and at times with so little memory that its source comes in several parts."""
+    """Runs a merge, sometimes after a delete, and sometimes with so little memory that its source
+    has several parts.
+    """
     if data.draw(st.integers(0, 4)) == 4:
         twin.delete(data.draw(WHERES))
     merge = data.draw(merges([row["id"] for row in twin.rows], new_ids(20)))

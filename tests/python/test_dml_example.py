@@ -1,6 +1,8 @@
-"""The worked example of deletes, updates, change data feeds and row ids: four versions of a table of three people and their fruits.
+"""The example of the documentation for deletes, updates, change data feeds and row ids: four
+versions of a table of three people and their fruits.
 
-Version 0 makes the table, 1 inserts three rows in one file, 2 gives jack a banana, 3 deletes john.
+Version 0 creates the table, 1 inserts three rows in one file, 2 gives jack a banana, 3 deletes
+john.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ EVENTS: Rows = [
     ("jack", "banana", "update_postimage", 2),
     ("john", "pineapple", "delete", 3),
 ]
-#: What is left: the id of each row, and the version that last wrote it.
+#: The rows at the end: the row id of each row, and the version that last wrote it.
 TRACKED: Rows = [("jack", "banana", 0, 2), ("sarah", "orange", 1, 1)]
 
 
@@ -42,14 +44,17 @@ def fruits(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     deleted = table.delete("name = 'john'")
     assert (updated.version, deleted.version) == (2, 3)
     assert (updated.metrics.updated_rows, deleted.metrics.deleted_rows) == (1, 1)
-    # Copied are sarah and john, then jack and sarah.
+    # Without deletion vectors, the update copies sarah and john, and the delete copies jack and
+    # sarah.
     copied = (0, 0) if request.param else (2, 2)
     assert (updated.metrics.copied_rows, deleted.metrics.copied_rows) == copied
     return path
 
 
 def in_order(rows: Any) -> Rows:
-    """By version; of one version inserts and deletes before updates, and those from old to new."""
+    """Sorts rows by version. In a version, inserts and deletes come before updates, and preimages
+    before postimages.
+    """
     return sorted((tuple(row) for row in rows), key=lambda row: (row[3], row[2] == "update_postimage", row[0]))
 
 

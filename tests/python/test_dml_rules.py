@@ -1,4 +1,6 @@
-"""The rules of deletes, updates and conditional overwrites: files that they read and write, errors, and unchanged tables after errors."""
+"""The rules of deletes, updates and conditional overwrites: the files that they read and write,
+their errors, and the unchanged table after an error.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def rows(path: str) -> Rows:
 
 
 def events(table: lb.Table, version: int) -> Rows:
-    """What happened to rows in one version."""
+    """Returns the changes of one version."""
     found = table.changes(version, version).to_arrow().drop_columns(["_commit_timestamp", "_commit_version"]).to_pylist()
     return sorted(found, key=repr)
 
@@ -44,13 +46,13 @@ def refused(path: str, error: type[Exception], said: str, deed: Callable[[lb.Tab
 
 
 def emptied(path: str) -> None:
-    """Takes the bytes of all data files away, so that none can be read."""
+    """Empties all data files, so that they cannot be read."""
     for file in Path(path).rglob("*.parquet"):
         file.write_bytes(b"")
 
 
 def test_delete_of_whole_files_opens_none(path: str) -> None:
-    """By partition values, by both and by statistics alone."""
+    """The files are chosen by partition values, by statistics, and by both."""
     for part in range(4):
         data = {"p": ["a", "b", "c", "d"] * 2, "id": range(part * 8, part * 8 + 8)}
         lb.write(path, pa.table(data), partition_by="p", properties={VECTORS: part % 2 == 0} if part == 0 else None)
@@ -72,7 +74,7 @@ def test_delete_of_whole_files_opens_none(path: str) -> None:
 def test_delete_reads_file_only_without_proof(path: str) -> None:
     lb.write(path, pa.table({"id": [1, 3], "v": pa.array([None, 5], pa.int64())}))
     emptied(path)
-    # No row stays, whichever way it is said: neither one for which it is false nor one for which it is unknown.
+    # The predicates do not match all rows of the file. One row makes the predicate false or null.
     for where in ("v > 4", "v IS NULL OR v < 5", "id <> 2 AND v <> 1"):
         with pytest.raises(lb.LakebedError):
             lb.Table(path).delete(where)
@@ -100,7 +102,7 @@ def add_ids(path: str, name: str) -> list[int]:
 
 @by_form
 def test_unknown_predicate_selects_no_row(path: str, vectors: bool) -> None:
-    """v is 1, NULL and 3."""
+    """The values of v are 1, NULL and 3."""
     data = pa.table({"id": [1, 2, 3], "v": pa.array([1, None, 3], pa.int64())})
     for where, left in (
         ("v = 1", [2, 3]),
@@ -136,7 +138,7 @@ def test_constraint_violation_changes_nothing(path: str, vectors: bool) -> None:
     table = lb.create(path, pa.schema(fields), partition_by="p", constraints={"small": "v < 10"}, properties=properties)
     table.append(pa.table({"id": range(1000), "v": pa.array([1, 9] * 500, pa.int32()), "p": ["a", "b", "c", "d"] * 250}))
     check, null = r"CHECK constraint small \(v < 10\)", "column id may not be null"
-    # The row that breaks it comes last, when files of others are there already.
+    # The row that violates the constraint comes last, after files of other rows were written.
     last = "IF(id = 999, 10, v)"
     refused(path, lb.ConstraintViolationError, check + ".*v = 10", lambda table: table.update({"v": "v + 1"}))
     refused(path, lb.ConstraintViolationError, check, lambda table: table.update({"v": last, "p": "concat(p, id % 7)"}))
@@ -257,7 +259,9 @@ def test_identity_columns_stay(path: str, vectors: bool) -> None:
 @pytest.mark.parametrize("value", ["id + 1", "DEFAULT", "id"])
 @pytest.mark.parametrize("explicit", [False, True])
 def test_identity_columns_are_not_updated(path: str, explicit: bool, value: str) -> None:
-    """As in Delta Spark, whoever gives the numbers of new rows."""
+    """This is as in Delta Spark. It does not matter whether lakebed or the caller assigns the
+    numbers of new rows.
+    """
     identity = {"delta.identity.start": 10, "delta.identity.step": 5, "delta.identity.allowExplicitInsert": explicit}
     fields = [{"name": "id", "type": "long", "metadata": identity}, {"name": "v", "type": "string"}]
     spark_table(path, fields, ["identityColumns"])
@@ -291,7 +295,8 @@ def test_change_with_txn_is_done_once(path: str, vectors: bool) -> None:
         assert not table.update({"id": "id + 100"}, txn=("job", number)).committed
     assert log.everything(path) == before
     assert table.update({"id": "id + 100"}, where="id = 2", txn=("job", 2)).version == 2
-    # That a run found nothing to do is worth knowing, too.
+    # The transaction identifier is stored, so that the caller sees that the run found nothing to
+    # do.
     nothing = table.delete("id = 77", txn=("job", 3))
     assert (nothing.committed, nothing.version, nothing.metrics.deleted_rows) == (True, 3, 0)
     assert nothing.table.transaction_version("job") == 3
@@ -311,7 +316,7 @@ def test_struct_fields_are_updated_one_by_one(path: str, vectors: bool) -> None:
     table.update({"s.x": "id * 10", "s.IN.`Z z`": "'new'"}, where="id <> 3")
     expected: list[Any] = [{"x": 10, "in": {"y": 1, "Z z": "new"}}, {"x": 20, "in": {"y": None, "Z z": "new"}}, None]
     assert [row["s"] for row in rows(path)] == expected
-    # All values are computed from the row as it was.
+    # All values are computed from the old row.
     table.update({"s.x": "s.in.y", "s.in.y": "s.x + id"})
     expected = [
         {"x": 1, "in": {"y": 11, "Z z": "new"}},
@@ -347,7 +352,7 @@ def test_updates_move_rows_between_partitions(path: str, vectors: bool) -> None:
     assert {row["id"]: row["p"] for row in rows(path)} == moved
     files = result.table.files().to_pylist()
     found = sorted((file["partition"]["p"] or "", file["num_records"] - file["deleted_records"]) for file in files)
-    # Rows that come and rows that are copied stand in one file.
+    # New rows and copied rows are in one file.
     of_b = [("b", 1), ("b", 1)] if vectors else [("b", 2)]
     assert found == [("", 1), ("a", 1), *of_b, ("c/ü", 1), ("x=y", 1)]
     tracked = result.table.to_arrow(["id", "_metadata.row_id", "_metadata.row_commit_version"]).to_pylist()
@@ -360,7 +365,8 @@ def test_updates_move_rows_between_partitions(path: str, vectors: bool) -> None:
         if id in before
     ]
     assert canonical(events(result.table, 1)) == canonical(pairs)
-    # Each partition alone gives its rows, and goes as a whole.
+    # A query of one partition returns its rows, and a delete removes the files of a partition as a
+    # whole.
     assert result.table.scan(where="p = 'b'").count() == 2
     assert result.table.delete("p IS NULL OR p = 'x=y'").metrics.removed_files == 2
 
@@ -394,7 +400,7 @@ def test_replace_where_deletes_and_inserts(path: str, vectors: bool, feed: bool,
 
 
 def test_feed_of_removed_file_has_null_partition(path: str) -> None:
-    """Delta Spark leaves the null values of partition columns out where it removes a file."""
+    """Delta Spark omits the null values of partition columns when it removes a file."""
     data = pa.table({"id": [1, 2], "k": ["a", None], "l": [None, "b"]})
     table = lb.write(path, data, partition_by=["k", "l"], properties={FEED: True}).table
     table.delete("id > 0")
@@ -442,7 +448,9 @@ def test_the_history_says_what_was_done(path: str, vectors: bool) -> None:
 
 @by_form
 def test_delete_spans_batches_and_row_groups(path: str, vectors: bool) -> None:
-    """More rows than a batch has, in row groups that end inside batches; the expected rows are made by pyarrow."""
+    """There are more rows than in a batch, and row groups end inside of batches. pyarrow computes
+    the expected rows.
+    """
     count = 100_000
     numbers = pa.array(range(count), pa.int64())
     data = pa.table({"id": numbers, "v": pa.array([number * 7 % 1_000 for number in range(count)], pa.int64())})

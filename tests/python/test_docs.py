@@ -1,4 +1,4 @@
-"""The Python blocks of the guide, and the docstrings' examples, run as they stand."""
+"""Runs the Python blocks of the guide and the examples of docstrings unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run_demo(*given: str) -> str:
 
 
 def below(output: str, title: str) -> list[str]:
-    """The lines of a step of the demo, words by one space."""
+    """Returns the lines of a step of the demo, with single spaces between words."""
     _, _, found = output.partition(f". {title}\n")
     assert found, f"no step {title!r} in {output}"
     return [" ".join(line.split()) for line in re.split(r"\n\d+\. ", found)[0].splitlines()]
@@ -70,7 +70,7 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
     output = run_demo("--no-spark", str(tmp_path))
     took = re.search(r"\nThat took (\d+\.\d) seconds\.", output)
     assert took is not None
-    # The bound that is promised. It takes five to ten seconds where nothing else runs.
+    # This is the promised bound. The demo takes five to ten seconds on an idle machine.
     assert float(took[1]) < 60
     assert "30 600,000 30" in below(output, "Append thirty days of trips")
     assert any(line.startswith("31 2,000 500 ") for line in below(output, "Upsert"))
@@ -119,7 +119,7 @@ def test_demo_with_old_java_says_so(said: str | None, told: str, tmp_path: Path,
 
 
 def test_java_home_is_preferred_to_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark asks no other one either."""
+    """Spark also ignores the path if JAVA_HOME is set."""
     there = tmp_path / "java"
     there.write_text("#!/bin/sh\necho 'openjdk version \"17.0.15\" 2025-04-15' >&2\n")
     there.chmod(0o755)

@@ -1,4 +1,6 @@
-"""Each drawn call stores the right rows, or raises a lakebed error and changes nothing. CI runs 200 draws; `make fuzz-door` runs for hours."""
+"""Each drawn call stores the right rows, or raises a lakebed error and changes nothing. CI runs 200
+draws, and `make fuzz-door` runs for hours.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def worker() -> Iterator[Worker]:
 
 
 def draws(count: int) -> settings:
-    """The same each time; a case that fails is made smaller by `make fuzz-door`, which has the time."""
+    """Draws the same cases each time. Only `make fuzz-door` shrinks a failing case, because it has
+    the time.
+    """
     quiet = list(HealthCheck)
     return settings(
         derandomize=True, deadline=None, database=None, max_examples=count, phases=[Phase.generate], suppress_health_check=quiet
@@ -79,7 +83,7 @@ def test_spark_rows_are_stored_or_refused(door: str, spark: Any) -> None:
     assert must["be refused"] >= 1, must
 
 
-# What the fuzzer finds, shown by doors that are at fault.
+# Faults that the fuzzer finds, shown with faulty implementations
 
 _TWO = Case(Table(), Source("table", ((Column("id", "int64", (7, 8)),),)), Deed("write"))
 
@@ -183,7 +187,7 @@ def test_a_refusal_that_leaves_something_is_found() -> None:
 
 
 class Deadly:
-    """What no process survives that reads it."""
+    """An object that kills the process that unpickles it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (signal.raise_signal, (signal.SIGSEGV,))

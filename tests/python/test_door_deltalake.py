@@ -1,4 +1,6 @@
-"""The same call with the same input by lakebed and by deltalake: both store the same rows, or both refuse. Known differences are listed with reasons."""
+"""Makes the same call with the same input in lakebed and in deltalake. Both store the same rows, or
+both refuse. Known differences are listed with reasons.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ Outcome = Bag | str
 
 
 class Lakebed:
-    """The calls by lakebed."""
+    """The calls of lakebed."""
 
     def write(self, path: str, data: Any, **given: Any) -> None:
         lb.write(path, data, **given)
@@ -59,7 +61,7 @@ class Lakebed:
 
 
 class Deltalake:
-    """The same calls by deltalake."""
+    """The same calls of deltalake."""
 
     def write(self, path: str, data: Any, **given: Any) -> None:
         words = {"where": "predicate", "schema_mode": "schema_mode", "mode": "mode", "partition_by": "partition_by"}
@@ -98,7 +100,7 @@ class Deltalake:
         return done["numFilesRemoved"], done["numFilesAdded"]
 
     def vacuum(self, path: str) -> int:
-        # Its full way looks into folders, as lakebed's does.
+        # With `full`, deltalake lists folders, like lakebed.
         return len(dl.DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False, full=True))
 
 
@@ -112,7 +114,9 @@ def read_by_deltalake(path: str, version: int | None = None) -> list[dict[str, A
 
 
 def outcome(door: Door, call: Call, path: str) -> tuple[Outcome, object]:
-    """The rows after the call, or `REFUSED`, and the call's result. lakebed and deltalake must read the same rows from the table."""
+    """Returns the rows after the call, or `REFUSED`, and the call's result. lakebed and deltalake
+    must read the same rows from the table.
+    """
     try:
         answer = call(door, path)
     except Exception:
@@ -154,7 +158,7 @@ def of(columns: dict[str, pa.Array | list[Any]]) -> pa.Table:
 
 
 def with_column(name: str, column: pa.Array) -> pa.Table:
-    """The row 5 with another column."""
+    """Returns row 5 with another column."""
     data = rows(5)
     at = data.schema.get_field_index(name)
     return data.append_column(name, column) if at < 0 else data.set_column(at, name, column)
@@ -164,7 +168,7 @@ def batches(*tables: pa.Table) -> list[pa.RecordBatch]:
     return [batch for table in tables for batch in table.to_batches()]
 
 
-#: What is handed over, made anew for each door.
+#: The input data. It is made again for each implementation.
 DATA: dict[str, Callable[[], Any]] = {
     "a table": lambda: rows(5, 6),
     "a reader": lambda: rows(5, 6).to_reader(1),
@@ -222,7 +226,7 @@ DATA: dict[str, Callable[[], Any]] = {
     "a number": lambda: 5,
     "an empty list": lambda: [],
 }
-#: How it is handed over.
+#: The calls that write the input data.
 WRITES: dict[str, Callable[[Door, str, Any], None]] = {
     "new": lambda door, path, data: door.write(path, data),
     "new, in partitions": lambda door, path, data: door.write(path, data, partition_by=["p"]),
@@ -239,12 +243,14 @@ WRITES: dict[str, Callable[[Door, str, Any], None]] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """A known difference: what each of them does (`rows` or `refused`), and the reason for lakebed's behaviour."""
+    """A known difference: the outcome in each implementation (`rows` or `refused`), and the reason
+    for lakebed's behaviour.
+    """
 
     lakebed: str
     deltalake: str
     reason: str
-    #: The keys of `WRITES` that it concerns; empty for all.
+    #: The keys of `WRITES` for which the difference holds. Empty means all.
     of: tuple[str, ...] = ()
 
 
@@ -438,7 +444,7 @@ def on_nothing(verb: str) -> Call:
 
 
 BY_ID = "target.id = source.id"
-#: Calls on rows that are there.
+#: The calls on existing rows.
 CALLS: dict[str, Call] = {
     "delete some": deleted("id > 2"),
     "delete by a partition": deleted("p = 'x'", partition_by=["p"]),

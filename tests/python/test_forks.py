@@ -1,4 +1,6 @@
-"""Forked processes: their writes are their own, and the files that their parent opened stay the parent's."""
+"""Forked processes. Each process makes its own commits, and readers that the parent opened stay
+usable in the parent.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ import lakebed as lb
 from lakebed import _lakebed
 from stores.gateway import S3
 
-#: A child that hangs is killed after so many seconds.
+#: The seconds after which a hanging child is killed.
 PATIENCE = 20
 
 
@@ -47,13 +49,16 @@ def test_a_pool_writes_to_a_folder(tmp_path: Path, method: str, children: int, t
 def test_a_pool_writes_to_a_store(s3: S3, method: str, children: int, turns: int) -> None:
     name = f"pool-{method}"
     check_pool(s3.uri(name), s3.options, s3.folder / name, method, children, turns)
-    # Nothing but the hint, and checkpoints named by their version alone, was written more than once.
+    # Only the hint and checkpoints, which are named by their version alone, may be written more
+    # than once.
     again = {key for key, times in s3.stored(name).items() if times > 1}
     assert {key for key in again if not key.endswith(("_last_checkpoint", ".checkpoint.parquet"))} == set()
 
 
 def check_pool(uri: str, options: dict[str, str], folder: Path, method: str, children: int, turns: int) -> None:
-    """`folder` is where the table lies on a disk."""
+    """Runs `forks.py` and checks its rows and its log. `folder` is the folder of the table on a
+    disk.
+    """
     arguments = [sys.executable, forks.__file__, uri, method, str(children), str(turns)]
     told = json.dumps(options)
     done = subprocess.run(arguments, input=told, capture_output=True, text=True, timeout=120, check=False)
@@ -68,7 +73,9 @@ def check_pool(uri: str, options: dict[str, str], folder: Path, method: str, chi
 
 
 def check_names(log: Path, commits: int) -> None:
-    """Each commit has names of its own: for itself, its files and its files of deletion vectors."""
+    """Checks that no two commits share a name: of the commit, of its data files, or of its files of
+    deletion vectors.
+    """
     files = sorted(log.glob("*.json"))
     files = [file for file in files if file.stem.isdigit()]
     assert [int(file.stem) for file in files] == list(range(commits))
@@ -80,7 +87,8 @@ def check_names(log: Path, commits: int) -> None:
         removed = {action["remove"]["path"] for action in actions if "remove" in action}
         named.update({add["path"] for add in adds if add["path"] not in removed})
         vectors = [add["deletionVector"] for add in adds if add.get("deletionVector")]
-        # The last twenty characters are the file's identifier; one file may hold several vectors of a commit.
+        # The last twenty characters are the file's identifier. One file may hold several deletion
+        # vectors of a commit.
         named.update({vector["pathOrInlineDv"][-20:] for vector in vectors if vector["storageType"] == "u"})
     assert {name: times for name, times in named.items() if times > 1} == {}
 
@@ -89,7 +97,7 @@ def check_names(log: Path, commits: int) -> None:
 
 
 def opened(path: str) -> dict[str, Callable[[], Iterator[pa.RecordBatch]]]:
-    """All ways to open a reader."""
+    """Returns all ways to open a reader."""
     table = lb.Table(path)
     stream: Callable[[Any], pa.RecordBatchReader] = pa.RecordBatchReader.from_stream
     return {
@@ -103,7 +111,7 @@ def opened(path: str) -> dict[str, Callable[[], Iterator[pa.RecordBatch]]]:
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table of twenty files, so that no reader has everything at once."""
+    """A table of twenty files, so that no reader has all rows at once."""
     path = str(tmp_path_factory.mktemp("readers") / "t")
     feed = {"delta.enableChangeDataFeed": True}
     for part in range(20):
@@ -124,7 +132,7 @@ def test_reader_is_refused_in_another_process(parts: str, way: str, has_begun: b
         assert "open it again here" in str(raised.value)
         readers.clear()
         gc.collect()
-        # The child's own readers work.
+        # Readers that the child opens work.
         assert sum(batch.num_rows for batch in opened(parts)[way]()) == 20_000
 
     in_child(in_vain)
@@ -145,7 +153,9 @@ def test_write_of_parents_reader_in_child_fails(parts: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("limit", [1 << 30, 256], ids=["in memory", "in a file"])
 def test_merge_in_child_uses_parents_source(tmp_path: Path, limit: int) -> None:
-    """All at once, and the parent too: of a file that they share nobody moves the others' place."""
+    """The parent and its children run at the same time. They share the spill file of the source,
+    and no process moves the file position of another one.
+    """
     source = pa.table({"id": range(100), "text": [f"row {number}" for number in range(100)]})
     tables = [lb.write(str(tmp_path / str(number)), source.slice(0, 50)).table for number in range(4)]
     _lakebed.set_memory_limit(limit)
@@ -153,7 +163,7 @@ def test_merge_in_child_uses_parents_source(tmp_path: Path, limit: int) -> None:
         merges = [table.merge(source, on="target.id = source.id").when_not_matched_insert() for table in tables]
         for merge in merges:
             assert (merge.explain().spilled_bytes > 0) == (limit == 256)
-            # One source for all of them.
+            # All merges share one source.
             merge._source = merges[0]._source
         children = [begin_child(merge.execute) for merge in merges[1:]]
         merges[0].execute()
@@ -185,7 +195,7 @@ def test_child_inherits_memory_limit(tmp_path: Path) -> None:
 
 
 def in_child(work: Callable[[], object]) -> None:
-    """Does something in a forked child, and fails if it fails there or hangs."""
+    """Does something in a forked child. Fails if the child fails or hangs."""
     end_child(begin_child(work))
 
 

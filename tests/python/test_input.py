@@ -1,4 +1,6 @@
-"""Input data: the table gets every row, or lakebed raises an error that names the bad row and leaves the table unchanged."""
+"""Input data. Either the table gets every row, or lakebed raises an error that names the bad row
+and leaves the table unchanged.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def refused(path: str, data: Any, match: str, kind: type[Exception] = lb.Invalid
     return caught.value
 
 
-# --- batches of other schemas -------------------------------------------------------------------------------------------------
+# --- batches of other schemas -------------------------------------------------------------
 
 
 def batches(*tables: Any) -> Callable[[], Iterator[Any]]:
@@ -212,7 +214,9 @@ Column = Callable[[], tuple[pa.Array, Callable[[], None]]]
 
 
 def spoiled(data_type: pa.DataType, bad: list[int], of: str, good: list[int], **children: Any) -> Column:
-    """Three values, and what makes their offsets others once pyarrow has looked at them."""
+    """Returns a column of three values, and a function that changes its offsets after pyarrow has
+    validated them.
+    """
 
     def make() -> tuple[pa.Array, Callable[[], None]]:
         offsets = np.array(good, of)
@@ -253,7 +257,7 @@ def test_invalid_arrow_is_refused_before_reading(path: str, column: Column, way:
 
 @pytest.mark.parametrize("column", BROKEN.values(), ids=BROKEN)
 def test_messages_about_unsound_data_speak_of_tables(path: str, column: Column) -> None:
-    """Of its types as they are called in tables, of its place, and of what to do."""
+    """The message names the type as tables do, the position of the column, and a remedy."""
     array, spoil = column()
     broken = pa.record_batch({"v": pa.StructArray.from_arrays([array], names=["x"])})
     spoil()
@@ -290,7 +294,7 @@ def test_empty_slices_are_taken(path: str, column: Any) -> None:
 
 
 def lists_without_nulls() -> pa.Array:
-    """Rows [1, 2], null and [5, 6] whose elements are never null. The null row has no elements."""
+    """Rows [1, 2], null and [5, 6] with elements of a non-null type. The null row has no elements."""
     element = pa.field("i", pa.int64(), False)
     mask = pa.array([False, True, False])
     return pa.FixedSizeListArray.from_arrays(pa.array([1, 2, None, None, 5, 6]), type=pa.list_(element, 2), mask=mask)
@@ -376,7 +380,7 @@ def test_items_that_are_no_data_are_refused(path: str, items: Any, match: str) -
     refused(path, items, match)
 
 
-# --- rows and columns of Python values ----------------------------------------------------------------------------------------
+# --- rows and columns of Python values ----------------------------------------------------
 
 
 @pytest.mark.parametrize("form", [list, iter, tuple])
@@ -631,7 +635,7 @@ def test_columns_of_all_kinds(path: str) -> None:
     assert rows(path) == [{"a": 0, "b": 1.5, "c": "x", "d": 1, "e": "p"}, {"a": 1, "b": 2.5, "c": None, "d": 2, "e": "q"}]
 
 
-# --- frames -------------------------------------------------------------------------------------------------------------------
+# --- frames -------------------------------------------------------------------------------
 
 
 def test_frames_of_pandas_keep_what_they_say(path: str) -> None:
@@ -686,11 +690,11 @@ def test_periods_and_intervals_of_pandas_are_refused(path: str) -> None:
     refused(path, pd.DataFrame({"i": pd.interval_range(0, 2)}), "column i is of type interval")
 
 
-# --- what the caller's code raises --------------------------------------------------------------------------------------------
+# --- exceptions of the caller's code ------------------------------------------------------
 
 
 class Boom(Exception):
-    """The caller's own."""
+    """An exception of the caller."""
 
 
 class Stop(BaseException):
@@ -787,7 +791,7 @@ def test_non_exceptions_pass_unchanged(path: str, way: str, raised: BaseExceptio
 
 
 def test_sqlite_chunks_need_shareable_connection(path: str, tmp_path: Path) -> None:
-    """As the guide says."""
+    """The guide says this."""
     with closing(sqlite3.connect(tmp_path / "db")) as filled:
         filled.execute("CREATE TABLE t (a)")
         filled.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(7)])
@@ -829,7 +833,7 @@ def test_abandoned_generator_is_closed(path: str) -> None:
     lb.write(path, batch(a=["x"]))
     with pytest.raises(lb.SchemaMismatchError):
         lb.write(path, endless())
-    # The thread that reads the data lets go of it, and may do so a moment later.
+    # The thread that reads the data releases the generator, possibly a moment later.
     limit = time.monotonic() + 10
     while not closed and time.monotonic() < limit:
         time.sleep(0.01)
@@ -837,7 +841,7 @@ def test_abandoned_generator_is_closed(path: str) -> None:
 
 
 def keyed(name: str) -> pa.Array:
-    """A dictionary of as many values as its keys can tell apart, or nearly."""
+    """Returns a dictionary with almost as many values as its keys can number."""
     return pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), [f"{name}{number}" for number in range(100)])
 
 
@@ -858,7 +862,7 @@ def test_chunk_dictionaries_that_overflow_are_written(path: str, inside: Callabl
     assert sorted((row["d"] for row in rows(path)), key=repr) == sorted(expected, key=repr)
 
 
-# --- how many rows there are --------------------------------------------------------------------------------------------------
+# --- the number of rows -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1024, 1025, 4096])

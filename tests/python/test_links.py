@@ -1,4 +1,6 @@
-"""Links of the file system lead no reader and no writer out of a table, whatever kind of file they stand for."""
+"""Links of the file system. No reader and no writer follows a link out of a table, for any kind of
+file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import lakebed as lb
 
 
 def made(path: Path, **properties: object) -> lb.Table:
-    """Two files of two rows, one of which has lost a row to a deletion vector."""
+    """Makes two files of two rows. One row is deleted with a deletion vector."""
     given = {"delta.enableDeletionVectors": True, **properties}
     lb.write(str(path), pa.table({"id": [1, 2], "p": ["a", "a"]}), partition_by=["p"], properties=given)
     table = lb.write(str(path), pa.table({"id": [3, 4], "p": ["b", "b"]})).table
@@ -120,6 +122,7 @@ def test_vacuum_deletes_nothing_through_a_link(tmp_path: Path, way: str) -> None
             with pytest.raises(lb.LakebedError, match="leads this folder out of the table"):
                 trusted.vacuum(0, enforce_retention=False, inventory=pa.table(listed))
     assert kept.exists()
-    # The file in the folder that is no link is gone, but where the inventory does not name it.
+    # Vacuum deletes the file in the folder that is no link, unless it uses an inventory, which does
+    # not name the file.
     assert len(list((path / "p=a").glob("*.parquet"))) == (2 if way == "inventory" else 1)
     assert lb.Table(str(path)).to_arrow().to_pylist() == [{"id": 6, "p": "a"}]

@@ -1,6 +1,8 @@
-"""lakebed on a real S3 store: many writers at once, in calm and in bad networks, each operation once, and refused requests.
+"""lakebed on a real S3 store: many writers at once with good and bad networks, each operation once,
+and refused requests.
 
-What lakebed did is read back by lakebed, deltalake and DuckDB; the log is also read as the store has it on its disk.
+lakebed, deltalake and DuckDB read the results back. The log is also read from the disk of the
+store.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def proxy(s3: S3, tmp_path: Path) -> Iterator[Proxy]:
         yield proxy
 
 
-# --- many writers ---------------------------------------------------------------------------------------------------------
+# --- many writers -------------------------------------------------------------------------
 
 
 def test_sixty_four_writers_append_two_thousand_times(s3: S3) -> None:
@@ -52,15 +54,16 @@ def test_many_writers_append_through_storms(s3: S3, proxy: Proxy) -> None:
     with proxy.stormy(SEED) as seen:
         outcome = writers.append_at_once(uri, s3.through(proxy.port).options)
     assert set(seen) == set(DISTURBANCES)
-    # Some writes succeeded although their answers were lost. The store refused each second attempt, and no file was written twice.
+    # Some writes succeeded although their answers were lost. The store refused each second attempt,
+    # and no file was written twice.
     assert [key for key in s3.refused("storm") if key.endswith(".parquet") and "/_" not in key]
     assert not [key for key, times in s3.stored("storm").items() if key.endswith(".parquet") and "/_" not in key and times > 1]
     writers.check_each_append_is_there_once(outcome, uri, s3.folder / "storm" / "_delta_log", s3.options)
 
 
-# --- one disturbance ------------------------------------------------------------------------------------------------------
+# --- one disturbance ----------------------------------------------------------------------
 
-#: Each hits every connection, and none lets an append through.
+#: Each disturbance affects every connection, and none lets an append through.
 TROUBLES: dict[str, Toxic] = {
     "requests cut": ("limit_data", "upstream", {"bytes": 100}),
     "requests reset": ("reset_peer", "upstream", {"timeout": 0}),
@@ -91,7 +94,7 @@ def test_an_append_outlives_a_second_of_trouble(s3: S3, proxy: Proxy, trouble: s
 def test_an_append_outlives_any_one_spoilt_request(s3: S3, fault: Fault) -> None:
     refused = {}
     for at in itertools.count():
-        # A table of its own each time, so that all is done that is done the first time.
+        # Each attempt uses a new table, so that it makes all requests of a first write.
         name = f"{fault}-{at}"
         lb.write(s3.uri(name), pa.table({"id": [1]}), storage_options=s3.options)
         with Relay(s3.port, fault, at).run() as relay:
@@ -105,16 +108,17 @@ def test_an_append_outlives_any_one_spoilt_request(s3: S3, fault: Fault) -> None
         assert sorted(lb.Table(s3.uri(name), storage_options=s3.options).to_arrow()["id"].to_pylist()) == [1, 2]
         if relay.spoilt is None:
             break
-    # To look for the table, list its log, write the rows, ask the store whether it keeps put-if-absent, commit.
+    # The requests look for the table, list its log, write the rows, test whether the store keeps
+    # put-if-absent, and commit.
     assert at > 10
     assert refused == {}
 
 
-# --- each operation -------------------------------------------------------------------------------------------------------
+# --- each operation -----------------------------------------------------------------------
 
 
 def check(s3: S3, name: str, expected: list[Row]) -> None:
-    """The rows that every engine reads, in any order."""
+    """Checks the rows that every engine reads, in any order."""
     uri, options = s3.uri(name), s3.options
     assert ordered(lb.Table(uri, storage_options=options).to_arrow().to_pylist()) == ordered(expected)
     assert ordered(pa.table(DeltaTable(uri, storage_options=options).to_pyarrow_table()).to_pylist()) == ordered(expected)
@@ -122,7 +126,7 @@ def check(s3: S3, name: str, expected: list[Row]) -> None:
 
 
 def commits(s3: S3, name: str) -> list[int]:
-    """The versions that lie in the store."""
+    """Returns the versions that the store has."""
     return sorted(int(file.stem) for file in (s3.folder / name / "_delta_log").glob("*.json"))
 
 
@@ -207,7 +211,7 @@ def test_a_checkpoint_stands_for_the_commits_before(s3: S3) -> None:
     written = lb.Table(uri, storage_options=options).checkpoint()
     assert (written.version, written.num_files, written.num_tombstones) == (3, 3, 1)
     lb.write(uri, pa.table({"id": [11]}), storage_options=options)
-    # What is read now is read from the checkpoint: the commits that it stands for are gone.
+    # The next read uses the checkpoint, because the commits before it are deleted.
     for version in range(4):
         (log / f"{version:020}.json").unlink()
     check(s3, "checkpoint", [{"id": 0}, {"id": 2}, {"id": 10}, {"id": 11}])
@@ -225,7 +229,7 @@ def test_the_past_can_be_read(s3: S3) -> None:
         assert sorted(then.to_arrow()["id"].to_pylist()) == ids
         old = DeltaTable(uri, version=version, storage_options=options).to_pyarrow_table()
         assert sorted(pa.table(old)["id"].to_pylist()) == ids
-        # The moment of a commit opens that very version.
+        # The timestamp of a commit opens exactly its version.
         moment = next(entry.timestamp for entry in table.history() if entry.version == version)
         assert lb.Table(uri, timestamp=moment, storage_options=options).version == version
     told = [(entry.version, entry.operation, entry.parameters.get("mode"), entry.user_metadata) for entry in table.history()]
@@ -237,7 +241,7 @@ def test_the_past_can_be_read(s3: S3) -> None:
     ]
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------------
+# --- refused operations -------------------------------------------------------------------
 
 
 ATTEMPTS: dict[str, Callable[[str, dict[str, str]], object]] = {
@@ -252,7 +256,8 @@ ATTEMPTS: dict[str, Callable[[str, dict[str, str]], object]] = {
     ("option", "said"),
     [
         ("aws_secret_access_key", "the store denies access: check the permissions of the credentials in use"),
-        # This server says "not found" where S3 says "forbidden"; it must not be taken for an empty place.
+        # This server returns "not found" where S3 returns "forbidden". lakebed must not take it for
+        # a missing table.
         ("aws_access_key_id", "No user exists with the provided access key ID"),
     ],
     ids=["secret", "key"],
@@ -282,5 +287,5 @@ def test_missing_bucket_is_not_created(s3: S3, attempt: Callable[[str, dict[str,
 
 
 def everything(s3: S3) -> set[Path]:
-    """All that the server keeps, in this bucket and beside it."""
+    """Returns all files of the server, in this bucket and beside it."""
     return set(s3.folder.parent.rglob("*"))

@@ -1,4 +1,6 @@
-"""Many writers at once, and writers that are killed: nothing is refused, lost or doubled, and the table can always be read."""
+"""Many writers at once, and writers that are killed. No write is refused, lost or doubled, and the
+table can always be read.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ import writers
 
 KILLS = 200
 
-#: A process that has everything imported, and forks a writer for each number on its input. The writer tells its id, then each row that it
-#: has appended.
+#: A process that has imported everything. It forks a writer for each number on its input. The
+#: writer prints its process id, and then the number of each row that it has appended.
 NURSERY = """
 import os, sys, pyarrow as pa, lakebed as lb
 pa.array([1])  # imports pandas, which takes longer than all the rest
@@ -58,7 +60,8 @@ def test_killed_writers_lose_nothing_that_was_acknowledged(tmp_path: Path) -> No
         for kill in range(KILLS):
             print(kill * 10_000, file=nursery.stdin, flush=True)
             writer = int(nursery.stdout.readline())
-            # The first number says that it works; the moment after that is anybody's.
+            # The first number shows that the writer works. The kill comes at a random moment after
+            # it.
             acknowledged.append(int(nursery.stdout.readline()))
             time.sleep(dice.uniform(0, 0.03))
             os.kill(writer, signal.SIGKILL)
@@ -68,7 +71,7 @@ def test_killed_writers_lose_nothing_that_was_acknowledged(tmp_path: Path) -> No
     found = Counter(lb.Table(path).to_arrow()["id"].to_pylist())
     assert set(found.values()) == {1}
     assert set(acknowledged) <= set(found)
-    # Of each writer at most the one append is there that it could not acknowledge any more.
+    # A killed writer may have made one append that it could not acknowledge.
     assert len(found) - len(acknowledged) <= KILLS
     assert sorted(pa.table(DeltaTable(path).to_pyarrow_table())["id"].to_pylist()) == sorted(found)
     log = Path(path) / "_delta_log"

@@ -1,4 +1,6 @@
-"""Limits of memory that are far too small, or no limits at all: an error, or work that comes to its end."""
+"""Memory limits that are far too small, and no memory limits. Each operation either raises an error
+or finishes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import pytest
 
 import lakebed as lb
 
-#: Everything that takes memory, on one table.
+#: Every operation that reserves memory, on one table.
 _WORK = """
 import sys
 import pyarrow as pa

@@ -1,4 +1,6 @@
-"""The rules of a merge: the rows of each clause, the meaning of `*`, the files that it reads, and errors that leave no trace."""
+"""The rules of a merge: the rows of each clause, the meaning of `*`, the files that it reads, and
+errors that leave the table unchanged.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def in_parts() -> Iterator[None]:
-    """So little memory that sources come in several parts, each of a few rows."""
+    """Sets a memory limit so low that a source has several parts of a few rows."""
     _lakebed.set_memory_limit(256)
     yield
     lb.set_memory_limit(1 << 30)
@@ -42,7 +44,7 @@ def people(*rows: tuple[int | None, str | None]) -> pa.Table:
 
 
 def abc(path: str, **properties: Any) -> lb.Table:
-    """1 a, 2 b, 3 c in one file."""
+    """Creates a table with the rows 1 a, 2 b and 3 c in one file."""
     return lb.write(path, people((1, "a"), (2, "b"), (3, "c")), properties=properties).table
 
 
@@ -51,13 +53,13 @@ def rows(table: lb.Table) -> Rows:
 
 
 def events(table: lb.Table) -> Rows:
-    """What happened to rows in the version of this handle."""
+    """Returns the changes in the version of this handle."""
     found = table.changes(table.version, table.version).to_arrow().drop_columns(["_commit_timestamp", "_commit_version"])
     return sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
 
 
 def counts(result: lb.ChangeResult) -> tuple[int | None, ...]:
-    """Rows updated, deleted and inserted."""
+    """Returns the numbers of updated, deleted and inserted rows."""
     return result.metrics.updated_rows, result.metrics.deleted_rows, result.metrics.inserted_rows
 
 
@@ -139,7 +141,7 @@ def test_merge_by_null_key_needs_null_safe(path: str, vectors: bool) -> None:
     assert merged("target.v IS NULL AND target.id = source.id") == [(1, "a"), (1, "one"), (None, "b"), (None, "n")]
     table = lb.write(path, people((1, "a"), (None, "b")), mode="overwrite").table
     assert rows(table.upsert(source, keys=["id"]).table) == [(1, "one"), (None, "n")]
-    # A row that matches nothing since its key is null is one that matches nothing.
+    # A row with a null key has no match, so the clause for rows without a match applies.
     table = lb.write(path, people((1, "a"), (None, "b")), mode="overwrite").table
     assert rows(table.merge(source, BY_ID).when_not_matched_by_source_delete().execute().table) == [(1, "a")]
 
@@ -182,7 +184,8 @@ def test_merge_with_several_matches_names_keys(path: str, vectors: bool) -> None
         "an ON condition that does not look at it",
         lambda: merge("TRUE").when_matched_update().execute(),
     )
-    # Several matches are no error for rows that are deleted unconditionally, or for rows to which no clause applies.
+    # Several matches are no error for rows that are deleted unconditionally, or for rows to which
+    # no clause applies.
     deleted = merge().when_matched_delete().when_not_matched_insert().execute()
     assert (counts(deleted), rows(deleted.table)) == ((0, 1, 1), [(1, "a"), (3, "c"), (9, "new")])
     assert sorted(events(deleted.table)) == [(2, "b", "delete"), (9, "new", "insert")]
@@ -269,7 +272,7 @@ def test_a_table_is_merged_into_itself(path: str, vectors: bool) -> None:
     table = abc(path, **{VECTORS: vectors, FEED: True})
     result = table.merge(table, BY_ID).when_matched_update({"v": "concat(target.v, source.v)"}).execute()
     assert rows(result.table) == [(1, "aa"), (2, "bb"), (3, "cc")]
-    # The source has the rows that it had when it was read.
+    # The source keeps the rows of the version that it reads.
     shifted = result.table.merge(table.scan(where="id > 1"), "target.id = source.id - 1")
     shifted = shifted.when_matched_update({"v": "source.v"}).when_not_matched_by_source_delete()
     assert rows(shifted.execute().table) == [(1, "b"), (2, "c")]
@@ -324,7 +327,7 @@ def test_conditions_of_on_beside_the_key(path: str, more: str, kept: list[int]) 
         assert [row[0] for row in rows(result.table)] == kept
         lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite")
         result = lb.Table(path).merge(source, on).when_not_matched_insert().execute()
-        # What matches nothing is inserted, and 4 never matches.
+        # Source rows without a match are inserted. The row 4 never matches.
         assert result.metrics.inserted_rows == len(kept)
         lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite")
         result = lb.Table(path).merge(source, on).when_not_matched_by_source_delete(where="target.v <> 'a'").execute()
@@ -358,7 +361,7 @@ def test_star_takes_target_columns_by_name(path: str) -> None:
     for clause, words in (("when_matched_update", "UPDATE SET"), ("when_not_matched_insert", "INSERT")):
         merge = getattr(table.merge(less, BY_ID), clause)()
         refused(path, lb.SchemaMismatchError, rf"{words} \* takes every column from the source, which lacks v", merge.execute)
-    # Values come into the columns' types as far as a cast can bring them there.
+    # Values are cast to the types of the columns where a cast exists.
     texts = pa.table({"id": ["1", "7"], "v": [5, 6]})
     result = table.merge(texts, BY_ID).when_matched_update().when_not_matched_insert().execute()
     assert rows(result.table) == [(1, "5"), (2, "b"), (3, "x"), (4, "y"), (7, "6")]
@@ -394,7 +397,7 @@ def test_schema_evolution_takes_columns_of_clauses(path: str, vectors: bool, map
         merge().when_matched_update({"new": "source.new + 1"}).when_not_matched_insert({"id": "source.id", "new": "source.new"})
     )
     assert rows(named.execute().table) == [(1, "a", None), (2, "b", 6), (3, "c", None), (4, None, 6)]
-    # What no clause names does not come.
+    # Columns that no clause names are not added.
     not_named = merge().when_matched_update({"v": "source.v"}).when_not_matched_insert({"id": "source.id"})
     assert rows(not_named.execute().table) == [(1, "a"), (2, "x"), (3, "c"), (4, None)]
     assert merge().when_matched_delete().execute().table.schema.names == ["id", "v"]
@@ -567,7 +570,7 @@ def test_constraint_violation_changes_nothing(path: str, vectors: bool) -> None:
 
 @by_form
 def test_merge_fills_columns_clauses_omit(path: str, vectors: bool) -> None:
-    """Defaults in new rows, identity columns, and generated columns, which follow in updates too."""
+    """New rows get defaults and identity values. Generated columns are also computed in updates."""
     identity = {"delta.identity.start": 10, "delta.identity.step": 5, "delta.identity.allowExplicitInsert": False}
     fields = [
         {"name": "key", "type": "long", "metadata": identity},
@@ -603,7 +606,9 @@ def test_merge_fills_columns_clauses_omit(path: str, vectors: bool) -> None:
 
 @by_form
 def test_only_files_that_may_match_are_opened(path: str, vectors: bool) -> None:
-    """By the partition, and by the statistics of the key: of three files in each of two partitions one is looked at."""
+    """The partition and the statistics of the key select the files. A merge opens one of three
+    files in each of two partitions.
+    """
     for first in (0, 10, 20):
         data = pa.table({"p": ["a", "b"] * 10, "id": [first + number // 2 for number in range(20)], "v": range(20)})
         lb.write(path, data, partition_by="p", properties={VECTORS: vectors} if first == 0 else None)
@@ -715,7 +720,7 @@ def test_the_history_says_what_was_done(path: str, vectors: bool) -> None:
 
 @by_form
 def test_rows_of_many_batches_meet(path: str, vectors: bool) -> None:
-    """More rows than a batch has, on both sides; every third row of the table is met."""
+    """Both sides have more rows than a batch. Every third row of the table has a match."""
     count = 60_000
     data = pa.table({"id": range(count), "v": [number % 97 for number in range(count)]})
     table = lb.write(path, data, row_group_rows=7_001, properties={VECTORS: vectors}).table
@@ -741,11 +746,13 @@ def test_rows_of_many_batches_meet(path: str, vectors: bool) -> None:
     assert counts(result) == (len(met), gone, 10_000)
 
 
-# --- a source in several parts ------------------------------------------------------------------------------------------------
+# --- a source in several parts ------------------------------------------------------------
 
 
 def source_of_parts(*values: str) -> pa.Table:
-    """Rows for key 2, each in a part of its own where sources come in parts, as the rows between them match nothing."""
+    """Returns rows for key 2 with other rows between them, which match nothing. If the source has
+    several parts, each row for key 2 is in a part of its own.
+    """
     between = [(100 + row, "x" * 50) for row in range(20)]
     return people(*(row for value in values for row in [(2, value), *between]))
 

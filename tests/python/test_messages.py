@@ -1,4 +1,6 @@
-"""What is said to a caller is in the caller's words: no name of a type in Rust, of a library, or of a plan of its own."""
+"""Messages use the words of the caller. They have no names of Rust types, of libraries or of
+internal plans.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +172,8 @@ def test_errors_name_the_callers_arguments(path: str, name: str) -> None:
     assert type(error) not in (lb.LakebedError, lb.CorruptTableError), message
 
 
-#: Calls that are done: what fits by an assignment's cast, and conditions that are only odd. All others must be refused.
+#: The calls that succeed, because a cast of an assignment fits the value or because the predicate
+#: is only odd. All other calls must be refused.
 FINE = {
     *("merge_float_for_a_decimal", "merge_number_for_text", "merge_digits", "merge_wall_clock"),
     *("read_9", "delete_9", "constraint_9", "merge_on_9"),

@@ -1,4 +1,6 @@
-"""OPTIMIZE: which files are written anew and which stay, and that no row changes. Clustering is in `test_clustering`."""
+"""OPTIMIZE: the files that it rewrites, the files that stay, and the unchanged rows. Clustering is
+in `test_clustering`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def path(tmp_path: Path) -> str:
 
 
 def test_small_files_of_a_partition_become_one(path: str) -> None:
-    """Odd texts, dates, nulls, and values that several texts stand for: files of one text stay among themselves."""
+    """The partition values are odd strings, dates and nulls. Files with the same spelling of a
+    value are combined, and files with other spellings of it are not.
+    """
     texts = ["a", "", None, "a/b c%=?+&#", "ü'\"x"]
     for part in range(3):
         data = {"id": range(part * 10, part * 10 + 10), "s": texts * 2, "d": [date(2024, 2, 29), None] * 5}
@@ -42,12 +46,12 @@ def test_small_files_of_a_partition_become_one(path: str) -> None:
     before = {json.dumps(add["partitionValues"], sort_keys=True) for add in live(path)}
     result = optimize(path)
     assert {json.dumps(add["partitionValues"], sort_keys=True) for add in live(path)} == before
-    # An empty text is a null.
+    # An empty string is a null.
     assert (result.metrics.groups, result.metrics.added_files, len(before)) == (8, 8, 8)
 
 
 def test_partition_values_keep_their_text(path: str) -> None:
-    """As another writer spelled them: several texts of the same value."""
+    """Another writer may have spelled the same value in several ways."""
     lb.write(path, pa.table({"id": [1], "p": pa.array([Decimal("1.50")], pa.decimal128(5, 2))}), partition_by="p")
     lb.write(path, pa.table({"id": [2], "p": pa.array([Decimal("1.50")], pa.decimal128(5, 2))}))
     lb.write(path, pa.table({"id": [3], "p": pa.array([Decimal("1.50")], pa.decimal128(5, 2))}))
@@ -60,7 +64,7 @@ def test_partition_values_keep_their_text(path: str) -> None:
 
 
 def test_files_of_about_the_target_size_stay(path: str) -> None:
-    """Large ones, one alone, and a large one with little beside it."""
+    """Large files stay, a single file stays, and a large file with few other rows stays."""
     noise = np.random.default_rng(1).integers(0, 2**62, 100_000)
     lb.write(path, pa.table({"id": noise}))
     (large,) = live(path)
@@ -82,7 +86,8 @@ def test_optimize_rewrites_rows_seldom(path: str) -> None:
         version = lb.write(path, data).version
         appended += sum(add["size"] for add in log.actions(path, version, "add"))
         written += lb.Table(path).optimize().metrics.added_bytes
-    # A row is written again when as much as a quarter of its file has come: by growths of a quarter at least, not by appends.
+    # A row is rewritten only when the other rows of its file have grown by at least a quarter, and
+    # not with every append.
     assert written < 6 * appended
     assert len(live(path)) <= 8
     assert optimize(path).commits == 0
@@ -138,7 +143,9 @@ def test_progress_shows_a_line(path: str, capsys: pytest.CaptureFixture[str]) ->
     ("share", "purged"), [(0.05, ["b", "c", "d"]), (0.0, ["a", "b", "c", "d"]), (0.5, ["d"]), (1.0, [])], ids=str
 )
 def test_optimize_purges_deleted_rows(path: str, share: float, purged: list[str]) -> None:
-    """One file in each partition, of which none, a 50th, a 10th, half and all but one row are deleted. Half is not more than half."""
+    """Each partition has one file, and none, a 50th, a 10th, half or all but one of its rows are
+    deleted. Exactly half does not exceed a share of one half.
+    """
     data = {"id": range(500), "p": ["z"] * 100 + ["a"] * 100 + ["b"] * 100 + ["c"] * 100 + ["d"] * 100}
     properties = {VECTORS: True, FEED: True, TRACKING: True}
     lb.write(path, pa.table(data), partition_by="p", properties=properties)
@@ -152,7 +159,7 @@ def test_optimize_purges_deleted_rows(path: str, share: float, purged: list[str]
 
 
 def test_optimize_removes_file_without_rows(path: str) -> None:
-    """Delta Spark leaves such files, with all their rows deleted."""
+    """Delta Spark leaves files in which all rows are deleted."""
     lb.write(path, numbers(0, 10), properties={VECTORS: True})
     lb.Table(path).delete("id < 6")
     (add,) = live(path)
@@ -171,7 +178,7 @@ def test_optimize_drops_deleted_rows(path: str) -> None:
     lb.Table(path).delete("id % 50 = 1")
     assert optimize(path).metrics.rows == 196
     lb.Table(path).delete("id = 7")
-    # One row of 196: too few to cluster a cube again for.
+    # One row of 196 is too few to cluster the cube again.
     assert optimize(path, cluster_by="id").metrics.rows == 195
     lb.Table(path).delete("id = 8")
     assert optimize(path, cluster_by="id").commits == 0
@@ -190,7 +197,7 @@ def test_optimize_where_takes_only_matching_files(path: str) -> None:
     entry = lb.Table(path).history(1)[0]
     assert json.loads(entry.parameters["predicate"] or "") == ["p IN ('b')"]
     assert optimize(path, where="id < 25", zorder_by="id").metrics.removed_files == 2
-    # In partition b there is nothing else.
+    # Partition b has no other file.
     assert optimize(path, zorder_by="id").metrics.removed_files == 4
 
 
@@ -198,7 +205,7 @@ def test_optimize_where_takes_only_matching_files(path: str) -> None:
 
 
 def without_statistics(path: str, *keys: str) -> None:
-    """As programs write logs that collect none, or not these."""
+    """Removes all statistics or these from the log, like a writer that does not collect them."""
     for file in (Path(path) / "_delta_log").glob("*.json"):
         actions = [json.loads(line) for line in file.read_text().splitlines()]
         for add in (action["add"] for action in actions if "add" in action):
@@ -213,7 +220,9 @@ def without_statistics(path: str, *keys: str) -> None:
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
 def test_files_without_statistics_get_some(path: str, mapping: str) -> None:
-    """Also those with deletion vectors, whose bounds are those of all rows, and files that are large enough."""
+    """Files with deletion vectors get statistics, too, with the bounds of all their rows. Files
+    that are large enough also get statistics.
+    """
     properties = {VECTORS: True, TRACKING: True, "delta.columnMapping.mode": mapping}
     for first in (0, 100, 200):
         data = {"id": range(first, first + 100), "v": [None, first] * 50, "s": [{"x": first, "y": "a"}] * 100, "p": ["a"] * 100}
@@ -222,7 +231,7 @@ def test_files_without_statistics_get_some(path: str, mapping: str) -> None:
     expected = {add["path"]: stats(add) for add in live(path)}
     without_statistics(path)
     before = rows(path)
-    # Of how many rows some are deleted is not known: it might be all.
+    # The number of rows is unknown, so all of them might be deleted.
     options = {"target_file_size": 1024, "max_deleted_share": 1.0}
     assert lb.Table(path).optimize(fill_statistics=False, **options).commits == 0
     result = lb.Table(path).optimize(**options)
@@ -246,11 +255,13 @@ def test_optimize_describes_no_rewritten_file(path: str) -> None:
     assert (metrics.described_files, metrics.rows) == (0, 19)
 
 
-# What tables have
+# Table features
 
 
 def test_optimize_ignores_append_only_and_feed(path: str) -> None:
-    """Rows may only be appended, constraints were added to a table that breaks them since: no row changes. The feed tells nothing."""
+    """OPTIMIZE changes no row, so it may rewrite append-only tables. The change data feed has no
+    rows for it.
+    """
     lb.write(path, numbers(0, 5), properties={"delta.appendOnly": True, FEED: True, "delta.enableInCommitTimestamps": True})
     lb.write(path, numbers(5, 5))
     version = optimize(path).version
@@ -271,7 +282,7 @@ def test_rows_keep_their_numbers_through_all_kinds(path: str) -> None:
 
 
 def orderable(columns: pa.Schema, table: lb.Table) -> list[str]:
-    """The names by which rows can be put into an order."""
+    """Returns the columns by which rows can be ordered."""
     found = []
     for name in columns.names:
         try:
@@ -282,17 +293,19 @@ def orderable(columns: pa.Schema, table: lb.Table) -> list[str]:
     return found
 
 
-#: Tables that lakebed does not write to, and why.
+#: The tables to which lakebed does not write, with the feature that prevents it.
 NOT_WRITTEN = {
     "iceberg_compat_v3": "icebergCompatV3",
     "feature_coordinated_commits": "coordinatedCommits",
 }
-#: The paths in the log of a copy lead to what it was copied from.
+#: The log has absolute paths, so a copy of the table would use the files of the original.
 NOT_COPIED = {"absolute_paths_below_the_root"}
 
 
 def test_optimize_keeps_corpus_tables(oracle: Oracle, path: str) -> None:
-    """Every type, mapped columns, char and varchar, defaults, widened types, deletion vectors, odd paths: as Delta Spark made them."""
+    """The tables are those of Delta Spark: every type, mapped columns, char and varchar, defaults,
+    widened types, deletion vectors, odd paths.
+    """
     if oracle.outside or oracle.home.name in NOT_COPIED:
         pytest.skip("it is no folder that can be copied")
     shutil.copytree(oracle.path, path)
@@ -313,7 +326,7 @@ def test_optimize_keeps_corpus_tables(oracle: Oracle, path: str) -> None:
         assert lb.Table(path).optimize(**options).commits == 0
 
 
-# What cannot be done
+# Refused calls
 
 
 @pytest.mark.parametrize(
@@ -366,7 +379,9 @@ def test_conditions_that_are_none_are_refused(path: str, where: str, said: str) 
 
 
 def side_by_side(path: str, deed: Callable[[], Any], **options: Any) -> lb.OptimizeResult:
-    """Optimizes while another thread changes the table. Whichever commits first, a version names every file."""
+    """Optimizes while another thread changes the table. Either may commit first, and a version
+    names every file.
+    """
     ready = threading.Barrier(2)
 
     def other() -> None:

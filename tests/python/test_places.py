@@ -1,4 +1,6 @@
-"""Where a handle says that its table is: the same place in another folder and in another process, and the same table there."""
+"""The location of a handle. It stays the same in another folder and in another process, and it
+leads to the same table.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def ids(table: lb.Table) -> list[int]:
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """Two folders, of which the process works in the first."""
+    """Two folders. The first one is the working directory."""
     one, other = tmp_path / "a", tmp_path / "b"
     one.mkdir()
     other.mkdir()

@@ -1,4 +1,6 @@
-"""Replacing rows by a condition beside other writers: each replacement comes before or after each of their commits, and none is refused."""
+"""Overwrites with a predicate beside other writers. Each overwrite comes before or after each of
+their commits, and none is refused.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,14 @@ def _prepare(start: Any) -> None:
 
 
 def _replace(path: str, number: int) -> list[str]:
-    """Replaces the row of one id again and again."""
+    """Overwrites the row of one id again and again."""
     return _tell(lambda round: lb.write(path, pa.table({"id": [number], "v": [round]}), mode="overwrite", where=f"id = {number}"))
 
 
 def _merge(path: str, number: int) -> list[str]:
-    """Merges rows that no replacement is about, though the statistics of their files reach over all of these."""
+    """Merges rows that no overwrite selects. The statistics of their files have bounds that include
+    the overwritten rows.
+    """
     source = pa.table({"id": [-1 - number, 1000 + number], "v": [0, 0]})
     return _tell(lambda _: lb.Table(path).upsert(source, keys=["id"]))
 
@@ -62,12 +66,15 @@ def test_replacements_beside_merges_all_succeed(tmp_path: Path, vectors: bool) -
 
 
 def test_later_replacement_of_same_rows_wins(tmp_path: Path) -> None:
-    """The second one is written on top of a version that has the first one's rows, of which it knew nothing when it began."""
+    """The second overwrite is committed after a version with the rows of the first one. It had not
+    seen that version when it began.
+    """
     path = str(tmp_path / "t")
     lb.write(path, pa.table({"id": [1, 2], "v": [0, 0]}))
 
     def batches() -> Any:
-        # While this one's rows are on their way, another replaces the same rows and adds one more of them.
+        # Before this overwrite commits, another one replaces the same rows and adds another such
+        # row.
         lb.write(path, pa.table({"id": [1, 1], "v": [1, 1]}), mode="overwrite", where="id = 1")
         yield pa.record_batch({"id": [1], "v": [2]})
 

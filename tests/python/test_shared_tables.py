@@ -1,4 +1,6 @@
-"""Tables that Delta Spark, deltalake and lakebed write to in turn: each keeps the guarantees of the others, and all read the same rows."""
+"""Tables to which Delta Spark, deltalake and lakebed write in turn. Each keeps the guarantees of
+the others, and all read the same rows.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ pytestmark = pytest.mark.spark
 
 @dataclass(frozen=True)
 class Feature:
-    """A table that Delta Spark makes, what lakebed appends to it, and the rows of both."""
+    """A table that Delta Spark creates, the rows that lakebed appends, and the rows at the end."""
 
     name: str
     make: str
@@ -147,7 +149,7 @@ def test_lakebed_appends_to_what_delta_spark_made(feature: Feature, tmp_path: Pa
     assert result.table.protocol == before
     for found in (read.with_spark(spark, path), read.with_lakebed(path)):
         assert read.canonical(found) == read.canonical(feature.expected)
-    # Delta Spark goes on from where lakebed left the table.
+    # Delta Spark continues after lakebed.
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('own' = 'x')")
     assert lb.Table(path).version == result.version + 1
 
@@ -205,7 +207,7 @@ def test_all_readers_use_longer_string_bounds(spark: Any, tmp_path: Path) -> Non
 
 
 def _split(columns: str) -> list[str]:
-    """At the commas that stand outside of brackets and quotes."""
+    """Splits at commas outside of brackets and quotes."""
     parts, depth, quoted = [""], 0, False
     for letter in columns:
         quoted ^= letter == "'"
@@ -240,7 +242,7 @@ def _table(rows: Rows) -> pa.Table:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_three_writers_agree_on_table(seed: int, tmp_path: Path, spark: Any) -> None:
-    """The model is a list of rows; each engine reads the last version and some before it."""
+    """The model is a list of rows. Each engine reads the last version and some earlier ones."""
     dice, path = random.Random(seed), str(tmp_path / "t")
     lb.create(path, _table([]).schema, partition_by="p", properties={"delta.checkpointInterval": dice.choice([3, 5, 10])})
     writers: dict[str, Callable[[Rows, str, str | None], None]] = {

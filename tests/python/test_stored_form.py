@@ -1,5 +1,7 @@
-"""Values that a column cannot keep as they come: the empty text and the name of Hive's partition of nulls are null in a partition column
-before anything is asked of the rows that bring them, short texts are padded, digits go."""
+"""Values that a column stores in another form. In a partition column, the empty string and the name
+of Hive's null partition become null before predicates and constraints see them. Short strings are
+padded, and digits may be lost.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import pytest
 
 import lakebed as lb
 
-#: Text that the log cannot tell from null.
+#: Strings that the log cannot distinguish from null.
 NO_TEXT = ["", "__HIVE_DEFAULT_PARTITION__"]
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
@@ -155,7 +157,9 @@ def test_upsert_refuses_key_longer_than_column(path: str) -> None:
 
 
 def test_a_merge_compares_what_its_condition_says(path: str) -> None:
-    """As in Delta Spark: SQL's own words are not touched, so an empty text of the source equals no value of the table."""
+    """As in Delta Spark, the condition of a merge is not changed, so an empty string of the source
+    equals no value of the table.
+    """
     table = create(path)
     source = pa.table({"id": [1], "p": [""]})
     for _ in range(2):

@@ -1,4 +1,6 @@
-"""What lakebed leaves in the log, validated by Delta Spark: checkpoints, checksums, statistics, compactions, clean-up, history and detail."""
+"""The files that lakebed writes to the log, checked by Delta Spark: checkpoints, checksums,
+statistics, compactions, cleanup, history and detail.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from writes import read
 
 pytestmark = pytest.mark.spark
 
-# Which statistics a checkpoint has: as text, as typed columns.
+# The statistics of a checkpoint: as JSON, as typed columns.
 STATS = {"both": (True, True), "json": (True, False), "struct": (False, True), "none": (False, False)}
 
 
@@ -33,7 +35,9 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def lived(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], str]:
-    """Puts a table that has lived through every operation to a place; each is made once."""
+    """Returns a function that puts a table with every kind of operation at a path. Each table is
+    made once and then copied.
+    """
     made: dict[str, Path] = {}
 
     def copy(life: str, path: str) -> str:
@@ -107,7 +111,7 @@ def test_checksums_equal_state_of_delta_spark(life: str, lived: Callable[[str, s
 
 
 def _damaged(checksum: dict[str, Any], field: str) -> dict[str, Any]:
-    """With one field wrong."""
+    """Returns the checksum with one wrong field."""
     value = checksum[field]
     wrong = {
         "setTransactions": lambda: [{**value[0], "version": value[0]["version"] + 1}],
@@ -119,10 +123,10 @@ def _damaged(checksum: dict[str, Any], field: str) -> dict[str, Any]:
     return {**checksum, field: wrong.get(field, lambda: value + 1)()}
 
 
-# What Delta Spark says of a checksum that its state contradicts.
+# The errors of Delta Spark about a checksum that contradicts the state.
 REFUSED = r"(?i)integrity|mismatch|STATE_RECOVER_ERROR"
 
-# All that it compares; the counts of deleted records it takes as they are.
+# The fields that Delta Spark compares. It does not compare the counts of deleted records.
 DAMAGES = [
     "tableSizeBytes", "numFiles", "numMetadata", "numProtocol", "numDeletedRecordsOpt", "numDeletionVectorsOpt", "setTransactions",
     "domainMetadata", "metadata", "protocol", "fileSizeHistogram",
@@ -169,7 +173,7 @@ def test_delta_spark_verifies_checksums_and_commits(path: str, spark: Any) -> No
 
 
 def _names(log: DeltaLog, versions: int) -> dict[str, int]:
-    """Which commit added a file of this name, each commit having added one."""
+    """Returns the version that added each file. Each commit added one file."""
     found = {}
     for version in range(versions):
         (line,) = [line for line in (log.folder / f"{version:020}.json").read_text().splitlines() if line.startswith('{"add"')]
@@ -196,7 +200,7 @@ def test_delta_spark_skips_by_either_statistics(tmp_path: Path, spark: Any) -> N
     assert read_by(own, names) == expected
     version = lb.Table(own).checkpoint().version
     DeltaLog(spark, own).forget_commits_before(version)
-    # The typed statistics of the checkpoint: once for each type is enough.
+    # One predicate per type is enough for the typed statistics of the checkpoint.
     some = PREDICATES[::3]
     assert read_by(own, names, some) == {where: expected[where] for where in some}
 
@@ -205,7 +209,9 @@ OLD = 1_700_000_000
 
 
 def _age(log: DeltaLog, versions: range) -> None:
-    """Lets these versions and their checkpoints look old, by the times of their files and by their in-commit timestamps."""
+    """Makes these versions and their checkpoints old, by the modification times of their files and
+    by their in-commit timestamps.
+    """
     for version in versions:
         for checkpoint in log.folder.glob(f"{version:020}.checkpoint.*"):
             os.utime(checkpoint, (OLD + version, OLD + version))
@@ -224,7 +230,7 @@ def test_cleanup_keeps_every_retained_version(sort: str, path: str, spark: Any) 
     properties = {
         "delta.logRetentionDuration": "interval 1 days",
         "delta.checkpointInterval": 8,
-        # Delta Spark travels no further back than this.
+        # Delta Spark allows no time travel beyond this duration.
         "delta.deletedFileRetentionDuration": "interval 5000 days",
     }
     if sort == "v2":
@@ -264,14 +270,14 @@ def test_cleanup_keeps_every_retained_version(sort: str, path: str, spark: Any) 
     log.forget_checksums()
     assert log.state() == before
     if sort == "v2":
-        # What is left for readers that know no V2 says the same.
+        # The checkpoint for readers without V2 checkpoints has the same state.
         log.forget_checkpoints("0*.checkpoint.*-*")
         log.forget_commits_before(8)
         assert log.state() == before
 
 
 def _vacuumed(spark: Any, path: str) -> set[str]:
-    """What Delta Spark's VACUUM would delete, without directories."""
+    """Returns the files that Delta Spark's VACUUM would delete, without directories."""
     DeltaLog(spark, path).open()
     with configured(spark, {"spark.sql.sources.parallelPartitionDiscovery.parallelism": 2}):
         found = spark.sql(f"VACUUM delta.`{path}` RETAIN 200 HOURS DRY RUN").collect()
@@ -279,7 +285,9 @@ def _vacuumed(spark: Any, path: str) -> set[str]:
 
 
 def _with_tombstones(spark: Any, path: str) -> set[str]:
-    """Old files, removed lately and long ago, and some that the table never knew; gives those that may be deleted."""
+    """Writes old files: some removed lately, one removed long ago, and one that the table never
+    had. Returns those that may be deleted.
+    """
     lb.write(
         path, parts([1, 2, 3, 4, 5], ["a", "b", "c", "c", "c"]), partition_by="p",
         properties={"delta.enableDeletionVectors": True, "delta.checkpointInterval": 100},
@@ -366,7 +374,8 @@ def _check_detail(detail: lb.Detail, row: Any) -> None:
         "name": detail.name,
         "description": detail.description,
         "created": _milliseconds(detail.created_at),
-        # Delta Spark takes the time of the file even where the commit has a timestamp of its own, which it may precede.
+        # Delta Spark returns the modification time of the file even if the commit has a timestamp
+        # of its own, which may be later.
         "modified": row["modified"] if has_own_times else _milliseconds(detail.last_modified),
         "partitionColumns": [*detail.partition_columns],
         "clusteringColumns": [*detail.clustering_columns],
@@ -375,7 +384,7 @@ def _check_detail(detail: lb.Detail, row: Any) -> None:
         "properties": detail.properties,
         "minReaderVersion": protocol.min_reader_version,
         "minWriterVersion": protocol.min_writer_version,
-        # Before there were features, the versions stood for some.
+        # Without a feature list, the protocol versions stand for features.
         "tableFeatures": sorted(features) if protocol.min_writer_version == 7 else row["tableFeatures"],
     }
     assert found == {key: row[key] for key in found}
@@ -408,7 +417,7 @@ def _of_row(row: Any) -> dict[str, Any]:
     return {field: row[field] for field in fields}
 
 
-# Sizes and times are each writer's own.
+# Each writer computes its own sizes and durations.
 OWN_METRICS = {"numOutputBytes", "numRemovedBytes", "executionTimeMs", "scanTimeMs", "rewriteTimeMs"}
 
 

@@ -1,4 +1,5 @@
-"""Vacuum from Python: the deleted files, the kept files, and the table in other engines afterwards."""
+"""Vacuum from Python: the deleted files, the kept files, and the table in other engines afterwards.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ DAY = 86_400
 
 
 def age(root: Path, days: float) -> None:
-    """Makes all files and folders below the table old, but for the log."""
+    """Makes all files and folders below the table old, except the log."""
     when = time.time() - days * DAY
     for path in sorted(root.rglob("*"), reverse=True):
         if "_delta_log" not in path.parts:
@@ -35,7 +36,7 @@ def files(root: Path) -> set[str]:
 
 
 def live(root: Path) -> set[str]:
-    """The data files that the newest version names, told from the commits alone."""
+    """Returns the data files that the newest version names, computed from the commits alone."""
     found: dict[str, Any] = {}
     for commit in sorted((root / "_delta_log").glob("*.json")):
         for action in map(json.loads, commit.read_text().splitlines()):
@@ -49,7 +50,9 @@ def live(root: Path) -> set[str]:
 
 @pytest.fixture
 def lived(tmp_path: Path) -> Path:
-    """A table with rows deleted by vectors, changes recorded, partitions replaced, and a file that no commit ever named."""
+    """A table with deletion vectors, change data files, overwritten partitions, and a file that no
+    commit ever named.
+    """
     root = tmp_path / "t"
     properties = {"delta.enableDeletionVectors": True, "delta.enableChangeDataFeed": True}
     rows = pa.table({"id": range(20), "p": ["a", "b"] * 10})
@@ -63,7 +66,9 @@ def lived(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rows() -> list[dict[str, Any]]:
-    """Worked out by hand: of b 1, 5, 7, … are left, 3 is deleted, 1 became 101; of a only the new row."""
+    """The expected rows: of partition b 5, 7, … are left, 3 is deleted and 1 became 101. Partition
+    a has only the new row.
+    """
     return [{"id": n, "p": "b"} for n in [5, 7, 9, 11, 13, 15, 17, 19, 101]] + [{"id": 50, "p": "a"}]
 
 
@@ -82,7 +87,8 @@ def test_vacuum_deletes_unneeded_files_others_read_table(lived: Path, rows: list
     assert {path for path in files(lived) if path.endswith(".parquet")} == live(lived)
     assert "p=a/nobody.parquet" in gone
     assert any(path.startswith("_change_data/") for path in gone)
-    # One file of vectors is left: that of the rows that were deleted from p=b, and updated there.
+    # One file of deletion vectors is left, for the rows that were deleted and updated in partition
+    # b.
     assert len([path for path in files(lived) if path.endswith(".bin")]) == 1
     assert result.metrics.deleted_files == len(gone)
     check_rows(lived, rows)
@@ -108,7 +114,8 @@ def test_the_table_remembers_for_a_week(lived: Path) -> None:
     table = lb.Table(str(lived))
     assert table.vacuum(dry_run=True).metrics.found_files == 0
     age(lived, 8)
-    # The files are old but left the table just now. Only files that no commit named, and old change data files, may be deleted.
+    # The files are old but left the table just now. Only files that no commit named, and old change
+    # data files, may be deleted.
     found = set(table.vacuum(dry_run=True).files["path"].to_pylist())
     assert "p=a/nobody.parquet" in found
     assert {path.split("/")[0] for path in found - {"p=a/nobody.parquet"}} <= {"_change_data"}
@@ -155,12 +162,12 @@ def test_vacuum_takes_inventory_of_any_kind(lived: Path) -> None:
 
 
 def test_vacuum_keeps_deletion_vector_files(lived: Path, rows: list[dict[str, Any]]) -> None:
-    """deltalake 1.6 names the files of live deletion vectors among what its vacuum would delete."""
+    """The vacuum of deltalake 1.6 would delete the files of live deletion vectors."""
     age(lived, 40)
     vectors = {path for path in files(lived) if path.endswith(".bin")}
     theirs = DeltaTable(str(lived)).vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False, full=True)
     ours = set(lb.Table(str(lived)).vacuum(0, enforce_retention=False, dry_run=True).files["path"].to_pylist())
-    # A note, not a demand: should this fail one day, deltalake got better.
+    # This is a note and not a requirement. If it changes, deltalake has improved.
     print("deltalake would delete", sorted(set(theirs) & vectors), "of which we keep", sorted(vectors - ours))
     assert len(vectors - ours) == 1
     lb.Table(str(lived)).vacuum(0, enforce_retention=False)
@@ -180,6 +187,6 @@ def test_vacuum_on_object_store_deletes_in_batches(s3: S3) -> None:
     assert (result.metrics.deleted_files, result.metrics.listed_files, result.metrics.listed_folders) == (2_504, 2_505, 4)
     assert len([path for path in (s3.folder / "vacuum").rglob("*.parquet") if "_delta_log" not in path.parts]) == 1
     requests = s3.access_log.read_text()[asked:]
-    # Three batches, and nothing one by one.
+    # There are three batches and no single delete.
     assert (requests.count("s3_DeleteObjects "), requests.count("s3_DeleteObject ")) == (3, 0)
     assert result.table.to_arrow().to_pylist() == [{"id": 9, "p": "a"}]

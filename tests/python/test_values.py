@@ -1,4 +1,4 @@
-"""Python's own values come through Arrow as they are, or are refused: none is changed without a word."""
+"""Python values keep their value in Arrow or are refused. No value is changed silently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOON = datetime(2026, 1, 1, 12)
 ABROAD = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
 FINE = pd.Timestamp("2026-01-01 00:00:00.123456789")
 
-#: Kinds that do not go together, in the order in which pyarrow would make one kind of them.
+#: Types that do not mix, in the order in which pyarrow would make one type of them.
 MIXED = {
     "dates beside times": [DAY, NOON],
     "a zone beside none": [NOON, ABROAD],
@@ -30,7 +30,7 @@ MIXED = {
     "dates beside times in structs": [{"at": DAY}, {"at": NOON}],
     "dates beside times in structs of lists": [{"at": [DAY]}, {"at": [None, NOON]}],
 }
-#: Ways to hand a column of Python's values over.
+#: The forms in which a column of Python values can be given.
 WAYS = {
     "rows": lambda values: [{"v": value} for value in values],
     "a list": lambda values: {"v": values},

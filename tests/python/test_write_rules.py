@@ -1,4 +1,6 @@
-"""The rules of a table for rows, and their errors: schemas, constraints, defaults, generated and identity columns, modes."""
+"""The rules of writes and their errors: schemas, constraints, defaults, generated and identity
+columns, modes.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def with_metadata(name: str, kind: pa.DataType, **metadata: str) -> pa.Field:
 def spark_table(
     path: str, fields: list[dict[str, Any]], features: list[str], configuration: dict[str, str] | None = None
 ) -> None:
-    """A table without rows as another writer makes it."""
+    """Creates a table without rows, like another writer."""
     schema = {"type": "struct", "fields": [{"nullable": True, "metadata": {}, **field} for field in fields]}
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
     metadata = {
@@ -350,7 +352,7 @@ def test_a_table_keeps_its_partitioning_and_properties(path: str) -> None:
 
 
 def configuration(path: str) -> dict[str, str]:
-    """Of the newest metadata in the log."""
+    """Returns the configuration of the newest metadata in the log."""
     actions = [action for version in range(lb.Table(path).version + 1) for action in log_of(path, version)]
     newest: dict[str, str] = [action["metaData"] for action in actions if "metaData" in action][-1]["configuration"]
     return newest
@@ -362,7 +364,7 @@ def test_new_row_tracking_names_id_columns(path: str) -> None:
     kept = configuration(path)
     names = {kept[f"delta.rowTracking.materialized{what}ColumnName"] for what in ("RowId", "RowCommitVersion")}
     assert len(names) == 2
-    # These stay unchanged, because files that are written later may have them.
+    # The names stay unchanged, because files that are written later may have these columns.
     lb.write(path, {"id": [3]}, mode="overwrite", schema_mode="overwrite")
     assert configuration(path) == kept
 
@@ -411,7 +413,7 @@ def test_failing_data_commits_nothing(path: str) -> None:
     with pytest.raises(lb.InvalidInputError, match="the source broke off"):
         lb.write(path, reader)
     assert not Path(path, "_delta_log").exists()
-    # A reader that was used up has no rows; so much can be said of it.
+    # A reader that was read to its end has no rows, and lakebed accepts it.
     assert lb.write(path, reader).metrics.output_rows == 0
 
 
@@ -487,7 +489,7 @@ def test_dynamic_overwrite_ignores_partition_spelling(path: str) -> None:
 
     lb.write(path, at(0), partition_by="at")
     lb.write(path, at(1))
-    # Version 0 as a writer spells it that keeps times without a zone.
+    # Version 0 gets the spelling of a writer that stores timestamps without a zone.
     commit = Path(path) / "_delta_log" / f"{0:020}.json"
     commit.write_text(commit.read_text().replace("2024-01-01T00:00:00.000000Z", "2024-01-01 00:00:00"))
     again = at(0).set_column(0, "id", pa.array([100]))
@@ -497,7 +499,7 @@ def test_dynamic_overwrite_ignores_partition_spelling(path: str) -> None:
 
 
 def test_equal_partition_strings_share_files(path: str) -> None:
-    """Null and the empty text, and NaN of any bits."""
+    """Null and the empty string are equal, and so are NaN values of any bits."""
     nans = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000] * 2, np.uint64).view(np.float64)
     data = pa.table({"id": range(6), "text": ["", None, "a", None, "", "a"], "number": nans})
     for partition_by, texts, files in (("text", [None, None, "a", None, None, "a"], 2), ("number", data["text"].to_pylist(), 1)):
@@ -551,7 +553,7 @@ def test_write_without_temporary_space_leaves_nothing(path: str, tmp_path: Path)
 
 
 def written_with_little_memory(path: str, spill: Path, *given: str) -> subprocess.CompletedProcess[str]:
-    """Windows hold a sixth of the rows."""
+    """Runs `_MANY` with a memory limit that holds a sixth of the rows."""
     limits = {"LAKEBED_MEMORY_LIMIT": str(6 << 20), "LAKEBED_SPILL_DIR": str(spill)}
     command = [sys.executable, "-W", "ignore", "-c", _MANY, path, *given]
     return subprocess.run(command, env=os.environ | limits, capture_output=True, text=True, check=False)
@@ -585,7 +587,7 @@ def test_process_may_end_while_rows_are_read(path: str, pause_s: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", _ENDS_AT_WORK, path, pause_s]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert done.returncode == 3, done.stderr
-    # Whether its thread still comes to print its error is a matter of luck.
+    # The thread may or may not print its error.
     assert "panicked" not in done.stderr
 
 
@@ -609,7 +611,7 @@ def test_write_at_exit_works(path: str) -> None:
 
 
 def test_nan_columns_have_no_file_bounds(path: str) -> None:
-    """To Spark NaN is above all numbers, and it skips row groups by bounds that leave it out."""
+    """Spark orders NaN above all numbers. It would skip row groups by bounds that leave NaN out."""
     nan = float("nan")
     single = pa.array([1.0, nan], pa.float32())
     data = {"a": [1.0, nan], "b": single, "c": [1.0, 2.0], "d": [{"e": nan, "f": 1}, {"e": 1.0, "f": 2}], "g": [[nan], [1.0]]}

@@ -1,4 +1,6 @@
-"""What lakebed writes, every engine reads: rows worked out by hand, compared with what lakebed, deltalake, DuckDB and Delta Spark find."""
+"""Every engine reads the tables that lakebed writes. Expected rows are worked out by hand and
+compared with lakebed, deltalake, DuckDB and Delta Spark.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The verbs that change rows, each with its effect on a table that is a list of rows.
+"""The operations that change rows, each with its effect on a table that is a list of rows.
 
-The fuzzer of the Python API (`door`) and the random statements (`dml`) share this list: a new verb is one more
-function here. Conditions and new values are functions in Python; whoever calls says what its SQL means.
+The fuzzer of the Python API (`door`) and the random statements (`dml`) share this file. A new
+operation is one more function here. Predicates and new values are functions in Python, and the
+caller provides their SQL.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Holds = Callable[[Row], bool]
 
 @dataclass
 class Effect:
-    """What a verb does to the rows of a table."""
+    """The effect of an operation on the rows of a table."""
 
     #: The rows of the table afterwards.
     rows: Rows = field(default_factory=list)
@@ -28,12 +29,12 @@ class Effect:
 
     @property
     def written(self) -> Rows:
-        """The rows with new values: updated ones and inserted ones."""
+        """Returns the rows with new values: updated rows and inserted rows."""
         return [*(after for _, after in self.updated), *self.inserted]
 
     @property
     def touched(self) -> Rows:
-        """The rows that were in the table and are deleted or updated, as they were before."""
+        """Returns the rows that are deleted or updated, as they were before."""
         return [*(before for before, _ in self.updated), *self.deleted]
 
     @property
@@ -42,7 +43,7 @@ class Effect:
 
     @property
     def feed(self) -> list[tuple[str, Row]]:
-        """The rows of the change data feed, without a version."""
+        """Returns the rows of the change data feed, without a version."""
         found = [("delete", row) for row in self.deleted] + [("insert", row) for row in self.inserted]
         found += [("update_preimage", before) for before, _ in self.updated]
         return found + [("update_postimage", after) for _, after in self.updated]
@@ -50,11 +51,13 @@ class Effect:
 
 @dataclass(frozen=True)
 class Clause:
-    """A clause of a merge, over a target row and a source row. One of them is None if there was no match."""
+    """A clause of a merge, over a target row and a source row. One of them is None if there was no
+    match.
+    """
 
     when: Literal["matched", "not_matched", "not_matched_by_source"]
     action: Literal["update", "delete", "insert"]
-    #: The row that an update or an insert makes.
+    #: Returns the row that an update or an insert writes.
     makes: Callable[[Row | None, Row | None], Row] = lambda target, source: {**(target or {}), **(source or {})}
     holds: Callable[[Row | None, Row | None], bool] | None = None
 
@@ -67,7 +70,7 @@ def append(rows: Rows, new: Rows) -> Effect:
 
 
 def overwrite(rows: Rows, new: Rows, replaces: Holds) -> Effect:
-    """An overwrite replaces the rows for which the function is true."""
+    """Replaces the rows for which the function is true."""
     left = delete(rows, replaces)
     return Effect([*left.rows, *new], deleted=left.deleted, inserted=new)
 
@@ -86,9 +89,11 @@ def update(rows: Rows, holds: Holds, change: Callable[[Row], Row]) -> Effect:
 
 
 def merge(rows: Rows, source: Rows, meet: Callable[[Row, Row], bool], clauses: Iterable[Clause]) -> Effect | None:
-    """The outcome of a merge. None if the outcome of a row is ambiguous, because several source rows match it.
+    """Returns the effect of a merge, or None if the outcome of a row is ambiguous because several
+    source rows match it.
 
-    If a merge has only clauses for matches, source rows to which no clause applies do not count. How often a row is deleted does not matter.
+    If a merge has only clauses for matches, source rows to which no clause applies do not count. A
+    row may be deleted several times.
     """
     clauses, effect = list(clauses), Effect()
     of_matches = [clause for clause in clauses if clause.when == "matched"]

@@ -1,6 +1,8 @@
-"""Sixty-four writers that append to one table at once, and the proof that each append is in it exactly once.
+"""Sixty-four writers that append to one table at once, and the check that each append is in the
+table exactly once.
 
-What was acknowledged is compared with the log as it lies on a disk, read without lakebed, and then with what lakebed and deltalake read.
+The acknowledged appends are compared with the log on a disk, read without lakebed, and with the
+rows that lakebed and deltalake read.
 """
 
 from __future__ import annotations
@@ -21,15 +23,17 @@ from deltalake import DeltaTable
 import lakebed as lb
 
 PROCESSES, THREADS, APPENDS = 16, 4, 2_000
-#: Of each thread; together a few more than `APPENDS`.
+#: The appends of each thread. Together they are slightly more than `APPENDS`.
 _COUNT = -(-APPENDS // (PROCESSES * THREADS))
 
-#: What became of the appends: the version that was acknowledged, or the error, by the number that was to be appended.
+#: The outcome of each append by its number: the acknowledged version, or the error.
 Outcome = dict[int, int | str]
 
 
 def append_at_once(uri: str, storage_options: Mapping[str, str] | None = None) -> Outcome:
-    """Appends every number from 0 on in an append of its own, from all processes and threads at the same time."""
+    """Appends every number from 0 on with an append of its own, from all processes and threads at
+    the same time.
+    """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, context, _prepare, (context.Barrier(PROCESSES),)) as pool:
         firsts = [process * THREADS * _COUNT for process in range(PROCESSES)]
@@ -40,7 +44,9 @@ def append_at_once(uri: str, storage_options: Mapping[str, str] | None = None) -
 def check_each_append_is_there_once(
     outcome: Outcome, uri: str, log: Path, storage_options: Mapping[str, str] | None = None
 ) -> None:
-    """`log` is the folder of the table's log on a disk."""
+    """Checks that each append is in the table once. `log` is the folder of the table's log on a
+    disk.
+    """
     expected = list(range(PROCESSES * THREADS * _COUNT))
     refused = {number: answer for number, answer in outcome.items() if isinstance(answer, str)}
     assert refused == {}
@@ -51,7 +57,7 @@ def check_each_append_is_there_once(
     actions = [(version, json.loads(line)) for version, lines in commits.items() for line in lines]
     added = [(version, action["add"]) for version, action in actions if "add" in action]
     assert set(Counter(add["path"] for _, add in added).values()) == {1}
-    # Each file has one row, which its statistics tell.
+    # Each file has one row, and its statistics have the value.
     found = [(json.loads(add["stats"])["minValues"]["id"], version) for version, add in added]
     assert sorted(found) == sorted(outcome.items())
 
@@ -70,7 +76,7 @@ def _prepare(start: Any) -> None:
 
 
 def _append(uri: str, options: dict[str, str], first: int) -> Outcome:
-    """Some threads of one process, each with numbers of its own."""
+    """Appends from the threads of one process. Each thread has its own numbers."""
     outcome: Outcome = {}
 
     def work(first: int) -> None:
@@ -78,7 +84,7 @@ def _append(uri: str, options: dict[str, str], first: int) -> Outcome:
         for number in range(first, first + _COUNT):
             row = pa.table({"id": [number]})
             try:
-                # Both ways: on an open table, and on one that is opened for it.
+                # Odd numbers use the open handle, and even numbers open the table.
                 table = table or lb.Table(uri, storage_options=options)
                 done = table.append(row) if number % 2 else lb.write(uri, row, storage_options=options)
                 outcome[number] = done.version

@@ -2,7 +2,7 @@
 the table `source` to `middle`, and one from `middle` to `sink`.
 
 `follow` runs until it is stopped. It reads few files at a time, so that there are many batches in
-which it can be killed. `finish` reads what the tables have now and stops. The first stream writes
+which it can be killed. `finish` reads the existing rows and stops. The first stream writes
 with the sink of `format("lakebed")`, the second with `lbs.foreach_batch`.
 """
 

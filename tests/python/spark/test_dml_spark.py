@@ -122,7 +122,7 @@ def merge(data: st.DataObject, spark: Any, twin: Twin, ids: Ids) -> tuple[Statem
 
 
 def run_merge(spark: Any, merge: Merge) -> Run:
-    """Runs a merge whose source is a view."""
+    """Runs a merge from a view."""
 
     def run(text: str) -> None:
         spark.createDataFrame(merge.source).createOrReplaceTempView("source")

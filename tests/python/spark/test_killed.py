@@ -1,4 +1,4 @@
-"""Streams whose driver and workers are killed, while other processes write, compact and vacuum the
+"""Kills the driver and the workers of streams, while other threads write, compact and vacuum the
 table.
 
 `LAKEBED_KILLS` is the number of kills of a driver. They hit a batch of the sink and a batch of

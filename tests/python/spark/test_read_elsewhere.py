@@ -113,7 +113,7 @@ def test_retried_task_gives_same_rows(tmp_path: Path) -> None:
     assert run(str(program), str(tmp_path)).splitlines()[-1] == "ok"
 
 
-#: The first tasks of each worker fail, in the middle of their rows where they have rows.
+#: A program in which first attempts of tasks fail, before their rows or in the middle of them.
 RETRIED = '''
 import os, sys
 from pyspark.sql import SparkSession

@@ -1,1 +1,3 @@
-"""What the tests of the log's upkeep share: Delta Spark's own view of a log, and tables with something of everything in their logs."""
+"""The shared parts of the tests of the log's upkeep: Delta Spark's view of a log, and tables with
+many kinds of log entries.
+"""

@@ -1,6 +1,7 @@
-"""A log through Delta Spark's own classes: its state reconstruction, its verification of checksums, its choice of files.
+"""A log read with Delta Spark's own classes: its state reconstruction, its check of checksums, its
+choice of files.
 
-Spark's caches of a table are cleared before each call, so Spark can answer from the files of the log only.
+Spark's caches of a table are cleared before each call, so Spark reads only the files of the log.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-#: No writer keeps these two for the tombstones of a checkpoint.
+#: The fields that no writer keeps for the tombstones of a checkpoint.
 _NOT_IN_TOMBSTONES = ("stats", "tags")
 
-#: Lists without order, and by which field they are sorted here.
+#: Lists without order, and the field by which they are sorted here.
 _UNORDERED = {"setTransactions": "appId", "domainMetadata": "domain", "readerFeatures": None, "writerFeatures": None}
 
 
@@ -45,7 +46,9 @@ class DeltaLog:
         return found
 
     def state(self, version: int | None = None) -> list[tuple[str, Any]]:
-        """Every action that Delta Spark's state reconstruction finds: files, tombstones, transactions, domains, protocol, metadata."""
+        """Returns every action of Delta Spark's state reconstruction: files, tombstones,
+        transactions, domains, protocol, metadata.
+        """
         from pyspark.sql import DataFrame
 
         found = []
@@ -59,13 +62,17 @@ class DeltaLog:
         return sorted(found, key=repr)
 
     def validate_checksum(self, version: int | None = None) -> None:
-        """Delta Spark's comparison of a version's checksum with its state; throws when they differ, or if there is no checksum."""
+        """Lets Delta Spark compare the checksum of a version with its state. Raises if they differ,
+        or if there is no checksum.
+        """
         snapshot = self.snapshot(version)
         assert snapshot.checksumOpt().isDefined(), f"version {version} has no checksum"
         assert snapshot.validateChecksum(getattr(snapshot, "validateChecksum$default$1")())
 
     def computed_checksum(self, version: int) -> dict[str, Any]:
-        """The checksum that Delta Spark computes from the whole state of a version. The version must have no checksum file."""
+        """Returns the checksum that Delta Spark computes from the whole state of a version. The
+        version must have no checksum file.
+        """
         snapshot = self.snapshot(version)
         assert not snapshot.checksumOpt().isDefined(), f"version {version} has a checksum"
         snapshot.computedState()
@@ -73,12 +80,12 @@ class DeltaLog:
         return dict(_sorted(json.loads(utils.__getattr__("MODULE$").mapper().writeValueAsString(snapshot.computeChecksum()))))
 
     def files_read(self, where: str) -> set[str]:
-        """The names of the files that a query with this predicate opens."""
+        """Returns the names of the files that a query with this predicate opens."""
         frame = self.spark.read.format("delta").load(self.path).where(where)
         return {name.rsplit("/", 1)[-1] for name in frame.inputFiles()}
 
     def last_checkpoint(self) -> int | None:
-        """The version in `_last_checkpoint`, if Delta Spark finds the hint valid."""
+        """Returns the version in `_last_checkpoint`, if Delta Spark finds the hint valid."""
         found = self.open().readLastCheckpointFile()
         return int(found.get().version()) if found.isDefined() else None
 
@@ -88,14 +95,14 @@ class DeltaLog:
         return dict(info)
 
     def versions(self) -> list[int]:
-        """The versions whose commits are in the log."""
+        """Returns the versions that have a commit in the log."""
         return sorted(int(file.stem) for file in self.folder.glob("0*.json") if file.stem.isdigit())
 
     def versions_by_lakebed(self) -> list[int]:
         return [version for version in self.versions() if self.commit_info(version)["engineInfo"].startswith("lakebed/")]
 
     def checksum(self, version: int) -> dict[str, Any]:
-        """The checksum file of a version."""
+        """Returns the content of a version's checksum file."""
         return dict(_sorted(json.loads((self.folder / f"{version:020}.crc").read_text())))
 
     def put_checksum(self, version: int, checksum: dict[str, Any]) -> None:
@@ -112,19 +119,23 @@ class DeltaLog:
         self._delete("_last_checkpoint")
 
     def forget_commits_before(self, version: int) -> None:
-        """Deletes the commits that a checkpoint of that version replaces, and all other log files of older versions."""
+        """Deletes the commits that a checkpoint of that version replaces, and all other log files
+        of older versions.
+        """
         for file in self.folder.glob("0*"):
             if int(file.name[:20]) < version:
                 self._delete(file.name)
 
     def _delete(self, name: str) -> None:
         (self.folder / name).unlink()
-        # The files that Hadoop writes beside its own.
+        # Hadoop writes these files beside its own.
         (self.folder / f".{name}.crc").unlink(missing_ok=True)
 
 
 def _without_empty(statistics: Any) -> Any:
-    """An empty struct among statistics means the same as no struct."""
+    """Returns statistics without empty structs, because an empty struct means the same as no
+    struct.
+    """
     if not isinstance(statistics, dict):
         return statistics
     found = {key: _without_empty(value) for key, value in statistics.items()}
@@ -132,7 +143,7 @@ def _without_empty(statistics: Any) -> Any:
 
 
 def _sorted(value: Any) -> Any:
-    """The action with its unordered lists sorted."""
+    """Returns the action with its unordered lists sorted."""
     if isinstance(value, list):
         return [_sorted(one) for one in value]
     if not isinstance(value, dict):

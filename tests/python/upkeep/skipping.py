@@ -1,4 +1,4 @@
-"""Rows by file, and the conditions by which files are skipped."""
+"""Rows by file, and the predicates by which files are skipped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pyarrow as pa
 
 
 def chunks() -> list[pa.Table]:
-    """What each of the files holds. No NaN, whose bounds lakebed leaves out: some readers compare it as they do other numbers."""
+    """Returns the rows of each file. There is no NaN, because lakebed omits its bounds and some
+    readers compare it like other numbers.
+    """
 
     def chunk(
         ints: list[int | None], text: str | None, day: int | None, cents: str | None, f: float | None, y: str | None

@@ -1,4 +1,6 @@
-"""Tables that lakebed and Delta Spark make together, whose logs have each kind of entry that a checkpoint must keep."""
+"""Tables that lakebed and Delta Spark make together. Their logs have each kind of entry that a
+checkpoint must keep.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ Properties = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table: properties of the log's upkeep come from outside."""
+    """A kind of table. The caller gives the properties of the log's upkeep."""
 
     name: str
     build: Callable[[Any, str, Properties], None]
-    #: Engines that cannot read such a table, and why.
+    #: The engines that cannot read such a table, and why.
     unread: dict[str, str] = field(default_factory=dict)
 
 
@@ -40,7 +42,9 @@ _UTC = timezone.utc
 
 @kind()
 def odd_values(spark: Any, path: str, properties: Properties) -> None:
-    """Every type in statistics and partition values, at the ends of its range, with nulls and texts that are hard to spell."""
+    """Statistics and partition values of every type: the least and greatest values, nulls, and
+    strings that need escaping.
+    """
     ends = [datetime(1, 1, 1, tzinfo=_UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=_UTC), None]
     texts = ["a/b c%=?+&#", "ü'\"x", None]
     table = pa.table(
@@ -64,7 +68,7 @@ def odd_values(spark: Any, path: str, properties: Properties) -> None:
             "p_s": pa.array(texts),
             "p_d": pa.array([date(1, 1, 1), date(2024, 2, 29), None]),
             "p_ts": pa.array([ends[0], datetime(2024, 2, 29, 1, 2, 3, 456789, tzinfo=_UTC), None], pa.timestamp("us", "UTC")),
-            # Below zero too, but deltalake reads -0.50 as 0.-50.
+            # There are no negative values, because deltalake reads -0.50 as 0.-50.
             "p_dec": pa.array([Decimal("0.50"), Decimal("12345678.90"), None], pa.decimal128(10, 2)),
             "p_f": pa.array([float("-inf"), 1e300, None], pa.float64()),
             "p_b": pa.array([True, False, None]),
@@ -109,7 +113,9 @@ def mapped_by_id(spark: Any, path: str, properties: Properties) -> None:
 
 @kind(deltalake="refused: deletion vectors")
 def deletion_vectors(spark: Any, path: str, properties: Properties) -> None:
-    """Vectors that Delta Spark made, one of them replaced by a larger one, and one of a file that is gone."""
+    """Deletion vectors of Delta Spark: one was replaced by a larger one, and one belongs to a
+    removed file.
+    """
     lb.create(path, _numbers(0, 0).schema, properties={"delta.enableDeletionVectors": True, **properties})
     for start in (0, 100, 200):
         lb.write(path, _numbers(start, start + 50))
@@ -120,7 +126,9 @@ def deletion_vectors(spark: Any, path: str, properties: Properties) -> None:
 
 @kind(deltalake="refused: row tracking")
 def tracked_and_clustered(spark: Any, path: str, properties: Properties) -> None:
-    """Row ids, in-commit timestamps, domains that are set and one that was removed, transactions of two writers."""
+    """Row ids, in-commit timestamps, domains that are set, a removed domain, and transactions of
+    two writers.
+    """
     features = ("RowTracking", "InCommitTimestamps", "ChangeDataFeed", "TypeWidening")
     lb.write(
         path,
@@ -141,7 +149,7 @@ def _numbers(start: int, stop: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "half": pa.array([number / 2 for number in ids], pa.float64())})
 
 
-# The tables that go through every operation, by the state that they keep besides files.
+# The tables that go through every operation, by their properties.
 LIVES: dict[str, dict[str, Any]] = {
     "plain": {},
     "with_features": {
@@ -155,14 +163,14 @@ LIVES: dict[str, dict[str, Any]] = {
 
 
 def live(spark: Any, path: str, properties: dict[str, Any]) -> None:
-    """Each operation of lakebed's, with Delta Spark's between."""
+    """Runs each operation of lakebed, and operations of Delta Spark between them."""
     lb.create(path, parts([], []).schema, partition_by="p", properties={"delta.checkpointInterval": 4, **properties})
     lb.write(path, parts([1, 2, 3, 4, 5, 6], ["a", "a", "a", "b", "b", None]))
     lb.write(path, parts([7], ["c"]), txn=("first", 1))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (2, 4)")
     lb.write(path, parts([8, 9], ["a", "b"]), txn=("first", 2), user_metadata="what for")
     lb.write(path, parts([5], ["b"]), mode="overwrite", where="p = 'b'")
-    # Rows that stay would keep their ids, which lakebed cannot give them yet.
+    # Rows that stay would keep their row ids, which lakebed cannot assign yet.
     where = "p <> 'b'" if "delta.enableRowTracking" in properties else "id > 2 AND p <> 'b'"
     lb.write(path, parts([10, 30], ["a", "c"]), mode="overwrite", where=where)
     lb.write(path, pa.table({"id": [11], "p": ["a"], "n": [{"x": 1.5}]}), schema_mode="merge", txn=("second", 0))

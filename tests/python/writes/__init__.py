@@ -1,1 +1,3 @@
-"""Tables that lakebed writes, scenario by scenario, with the rows that every engine must find in them."""
+"""Tables that lakebed writes, one per scenario, with the rows that every engine must read from
+them.
+"""

@@ -1,4 +1,4 @@
-"""How each engine reads a table, as rows to compare."""
+"""Reads a table with each engine and returns rows that can be compared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ PEERS: dict[str, Callable[[str], Rows]] = {"lakebed": with_lakebed, "deltalake":
 
 
 def canonical(rows: Rows) -> list[str]:
-    """Rows without order: names sorted, maps as lists of pairs, times in UTC."""
+    """Returns the rows in a form without order: names are sorted, maps are lists of pairs, and
+    timestamps are in UTC.
+    """
     return sorted(repr(_plain(row)) for row in rows)
 
 

@@ -1,6 +1,6 @@
-"""The scenarios: each writes a table and tells the rows that it must have afterwards, worked out by hand.
+"""The scenarios. Each one writes a table and returns its expected rows, worked out by hand.
 
-`peers` of a scenario are the engines beside Delta Spark that can read such a table; where one cannot, the reason stands there.
+`unread` of a scenario has the engines that cannot read the table, each with the reason.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A way of writing."""
+    """A way of writing a table."""
 
     name: str
     build: Callable[[str], Rows]
-    #: Engines that cannot read the table, and why.
+    #: The engines that cannot read the table, and why.
     unread: dict[str, str] = field(default_factory=dict)
 
 
@@ -100,7 +100,9 @@ def all_types(path: str) -> Rows:
 
 @scenario()
 def other_arrow_forms(path: str) -> Rows:
-    """Large, view, dictionary, unsigned, other units and zones: the values are what counts."""
+    """The Arrow types differ: large, view, dictionary and unsigned types, other units and zones.
+    The values are the same.
+    """
     import polars as pl
 
     lb.write(
