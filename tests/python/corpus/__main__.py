@@ -1,4 +1,6 @@
-"""`python -m corpus [NAME...]`: builds the corpus, or the named cases and shows what Spark reads from them."""
+"""`python -m corpus [NAME...]` builds the corpus, or builds the named cases and prints the results
+of Spark.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Makes the cases that the cache lacks: one Spark session, a few threads, a session of its own for each case."""
+"""Makes the cases that the cache lacks, with one Spark application, a few threads, and a new
+session for each case.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _KEEP_SECONDS = 14 * 86_400
 
 
 def load(names: list[str] | None = None) -> dict[str, Oracle]:
-    """The corpus, by case; what is missing is made first, which takes minutes and says so on stderr."""
+    """Returns the corpus by case. Makes the missing cases first, which takes minutes, and prints a
+    message about it to stderr.
+    """
     cases = all_cases()
     chosen = [cases[name] for name in names] if names else list(cases.values())
     missing = [case for case in chosen if not oracle.is_kept(home(case))]
@@ -35,7 +39,8 @@ def load(names: list[str] | None = None) -> dict[str, Oracle]:
 
 
 def home(case: Case) -> Path:
-    """The folder of a case: its table, its oracle, whatever else it needs."""
+    """Returns the folder of a case. It has the table, the oracle and all other files of the case.
+    """
     return places.topic_dir(case.topic) / case.name
 
 
@@ -56,7 +61,7 @@ def _make_all(cases: list[Case]) -> None:
 
 
 def _forget_old() -> None:
-    """Deletes what other code than this one made more than two weeks ago."""
+    """Deletes the tables of other versions of this code, if they are older than two weeks."""
     current = {places.topic_dir(case.topic) for case in all_cases().values()}
     for folder in (places.cache_dir() / "corpus").iterdir():
         if folder not in current and time.time() - folder.stat().st_mtime > _KEEP_SECONDS:
@@ -64,7 +69,7 @@ def _forget_old() -> None:
 
 
 def _make(spark: SparkSession, case: Case) -> str | None:
-    """Makes one case; the error as text if it fails, so that the others are still made."""
+    """Makes one case. Returns an error as text, so that the other cases are still made."""
     began = time.monotonic()
     folder = home(case)
     shutil.rmtree(folder, ignore_errors=True)
@@ -75,7 +80,7 @@ def _make(spark: SparkSession, case: Case) -> str | None:
         for key, value in case.conf.items():
             own.conf.set(key, value)
         case.make(make)
-        make.spark = spark.newSession()  # the settings of the making are no concern of the reading
+        make.spark = spark.newSession()  # The settings of the case must not change the reads.
         if case.refused:
             oracle.refuse(make, case.refused)
         else:

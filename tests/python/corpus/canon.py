@@ -1,9 +1,10 @@
-"""Rows and schemas in one lossless text form, so that what two readers return can be compared as text.
+"""Rows and schemas as text without loss, so that the results of two readers can be compared.
 
-A table becomes a sorted list of lines, one JSON array a row: integers, dates (days) and timestamps (microseconds) as JSON
-integers, floats by `repr` (so NaN, inf and -0.0 survive), decimals as text with their scale, binary as hex, structs and
-lists as arrays, maps as sorted pairs, variants decoded. Which type a value has is told by the schema, compared apart.
-Start with `rows` and `fields`.
+A table becomes a sorted list of lines, with one JSON array per row. Integers, dates (days) and
+timestamps (microseconds) are JSON integers. Floats are written with `repr`, which keeps NaN, inf
+and -0.0. Decimals are strings with their scale, binary values are hex, structs and lists are
+arrays, maps are sorted pairs, and variants are decoded. The types of the values are in the schema,
+which is compared separately. Start with `rows` and `fields`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from corpus import variant
 
 
 def rows(table: pa.Table) -> list[str]:
-    """The table's rows as sorted lines."""
+    """Returns the rows of a table as sorted lines."""
     return sorted(lines(table))
 
 
 def lines(table: pa.Table) -> list[str]:
-    """The table's rows as lines, in the table's order."""
+    """Returns the rows of a table as lines, in the order of the table."""
     if table.num_columns == 0:
         return ["[]"] * table.num_rows
     columns = [[value for chunk in column.chunks for value in values(chunk)] for column in table.columns]
@@ -36,7 +37,7 @@ def _line(value: Any) -> str:
 
 
 def values(array: Any) -> list[Any]:
-    """One array's values as JSON-able objects."""
+    """Returns the values of an array as values for JSON."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return values(array.storage)
@@ -116,7 +117,9 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def is_variant(kind: pa.DataType) -> bool:
-    """Whether a struct is a variant: exactly the binaries `metadata` and `value`. No table of the corpus has such a struct."""
+    """Returns whether a struct is a variant: it has exactly the binary fields `metadata` and
+    `value`. No table of the corpus has such a struct.
+    """
     if not pa.types.is_struct(kind) or kind.num_fields != 2:
         return False
     fields = {kind.field(i).name: kind.field(i).type for i in range(2)}
@@ -124,18 +127,20 @@ def is_variant(kind: pa.DataType) -> bool:
 
 
 def fields(schema: pa.Schema) -> list[Any]:
-    """The schema as Delta writes it in JSON, without column metadata: `[name, type, nullable]` per field."""
+    """Returns the schema as Delta writes it in JSON, without column metadata: `[name, type,
+    nullable]` per field.
+    """
     return [[field.name, _type(field.type), field.nullable] for field in schema]
 
 
 def delta_fields(struct: dict[str, Any]) -> list[Any]:
-    """The same form of a Delta schema (the parsed `schemaString`)."""
+    """Returns a Delta schema (the parsed `schemaString`) in the same form."""
     return [[field["name"], _delta_type(field["type"]), field["nullable"]] for field in struct["fields"]]
 
 
 def _delta_type(kind: Any) -> Any:
     if kind == "interval year to month":
-        return "integer"  # pyarrow has no type for it: a number of months
+        return "integer"  # pyarrow has no type for months and reads their number.
     if isinstance(kind, str):
         return kind
     if kind["type"] == "struct":

@@ -1,7 +1,8 @@
-"""What Delta Spark reads from a case's table, kept as files beside it.
+"""The results of Delta Spark for the table of a case, stored as files beside the table.
 
-`ask` asks a live Spark and writes, `Oracle.load` reads without Spark. One query per version fetches the rows and, as extra
-boolean columns, the answer to each condition; a condition's rows are kept as positions in the sorted rows.
+`ask` queries Spark and writes the files, and `Oracle.load` reads them without Spark. One query per
+version fetches the rows, and the value of each predicate as an extra boolean column. The rows of a
+predicate are stored as positions in the sorted rows.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ALL_UP_TO = 6
 
 @dataclass(frozen=True)
 class Oracle:
-    """One case's table with Spark's answers."""
+    """The table of a case with Spark's results."""
 
     home: Path
     facts: dict[str, Any]
@@ -38,13 +39,15 @@ class Oracle:
 
     @property
     def refused(self) -> list[str]:
-        """The features for which the table must be refused; empty if it must be read."""
+        """The features for which a reader must refuse the table. It is empty if the table must be
+        read.
+        """
         found: list[str] = self.facts.get("refused", [])
         return found
 
     @property
     def outside(self) -> bool:
-        """Whether files lie outside of the table's root."""
+        """Whether the table has files outside its root."""
         return bool(self.facts["outside"])
 
     @property
@@ -53,44 +56,50 @@ class Oracle:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """`DESCRIBE HISTORY`, newest first, without nulls."""
+        """The rows of `DESCRIBE HISTORY`, newest first, without nulls."""
         found: list[dict[str, Any]] = self.facts["history"]
         return found
 
     @property
     def detail(self) -> dict[str, Any]:
-        """`DESCRIBE DETAIL`, without nulls."""
+        """The row of `DESCRIBE DETAIL`, without nulls."""
         found: dict[str, Any] = self.facts["detail"]
         return found
 
     @property
     def files(self) -> list[Any]:
-        """`[path, size, partition values, number of deleted rows]` of each file of the latest version; paths as in the log."""
+        """The fields `[path, size, partition values, number of deleted rows]` of each file of the
+        latest version. Paths are spelled as in the log.
+        """
         found: list[Any] = self.facts["files"]
         return found
 
     @property
     def travel(self) -> list[Any]:
-        """`[timestamp in ms, version or None]`: what Spark takes for `timestampAsOf`; empty if it was not asked."""
+        """Pairs `[timestamp in ms, version or None]`: the version that Spark reads for
+        `timestampAsOf`. It is empty if Spark was not queried.
+        """
         found: list[Any] = self.facts.get("travel", [])
         return found
 
     @property
     def versions(self) -> list[int]:
-        """The versions that were read, in order; the last is the latest. Empty if the table must be refused."""
+        """The versions that were read, in order. The last is the latest. It is empty if the table
+        must be refused.
+        """
         return sorted(int(version) for version in self.facts["versions"])
 
     def schema(self, version: int) -> list[Any]:
-        """The table's schema, in the form of `canon.fields`."""
+        """Returns the schema of the table in the form of `canon.fields`."""
         return canon.delta_fields(self.facts["versions"][str(version)]["schema"])
 
     def conditions(self, version: int) -> dict[str, list[int]]:
-        """SQL condition to the positions of its rows in `rows`."""
+        """Returns the positions in `rows` of the rows of each predicate."""
         found: dict[str, list[int]] = self.facts["versions"][str(version)]["conditions"]
         return found
 
     def rows(self, version: int) -> list[str]:
-        """The rows in the form of `canon.rows`."""
+        """Returns the rows in the form of `canon.rows`."""
         return (self.home / f"v{version}.jsonl").read_text().splitlines()
 
 
@@ -99,7 +108,7 @@ def is_kept(home: Path) -> bool:
 
 
 def ask(make: Make, case: Case) -> None:
-    """Reads the table of a finished case with Spark and writes the answers."""
+    """Reads the table of a finished case with Spark and writes the results."""
     spark = make.spark
     history = _objects(spark.sql(f"DESCRIBE HISTORY {make.name()}"))
     latest = history[0]["version"]
@@ -129,13 +138,15 @@ def ask(make: Make, case: Case) -> None:
 
 
 def refuse(make: Make, features: tuple[str, ...]) -> None:
-    """Writes the oracle of a table that no reader may read."""
+    """Writes the oracle of a table that every reader must refuse."""
     facts = {"folder": make.path.name, "refused": list(features), "versions": {}}
     (make.home / _FILE).write_text(json.dumps(facts, indent=1))
 
 
 def _sample(versions: list[int], make: Make) -> list[int]:
-    """All versions, or of many the first, the middle and the latest; only those that can still be reconstructed."""
+    """Returns the versions to read: all of them, or of many versions the first, the middle and the
+    latest. Versions that can no longer be reconstructed are left out.
+    """
     versions = sorted(versions)
     first = _earliest(make)
     versions = [version for version in versions if version >= first]
@@ -145,7 +156,9 @@ def _sample(versions: list[int], make: Make) -> list[int]:
 
 
 def _earliest(make: Make) -> int:
-    """The first version a reader can build: 0, or that of the oldest checkpoint once the log was cleaned."""
+    """Returns the first version that a reader can reconstruct. It is 0, or the version of the
+    oldest checkpoint after a cleanup of the log.
+    """
     if make.commit_file(0).exists():
         return 0
     return min(int(path.name[:20]) for path in make.log_dir().glob("0*.checkpoint*.*"))
@@ -171,18 +184,22 @@ def _read(make: Make, frame: Any, version: int, conditions: list[str]) -> dict[s
 
 
 def _shown(name: str, kind: str) -> str:
-    """The expression that fetches a column: itself, but months for the one type that Spark does not give to Arrow."""
+    """Returns the expression that fetches a column. Spark cannot convert intervals of months to
+    Arrow, so they are fetched as integers.
+    """
     column = predicates.quoted(name)
     return f"CAST(CAST({column} AS INTERVAL MONTH) AS INT)" if kind == "interval year to month" else column
 
 
 def _arrow(frame: Any) -> pa.Table:
-    """The rows as Spark's own Arrow batches: `toArrow` casts them, which fails for nulls in structs with required fields."""
+    """Returns the rows from Spark's own Arrow batches. `toArrow` casts them, which fails for nulls
+    in structs with required fields.
+    """
     return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
 
 
 def _known(frame: Any, conditions: list[str]) -> list[str]:
-    """The predicates over columns of this version."""
+    """Returns the predicates on columns of this version."""
     try:
         frame.selectExpr(*conditions)
     except Exception as error:
@@ -209,14 +226,15 @@ def _files(make: Make) -> list[Any]:
 
 
 def _objects(frame: Any) -> list[dict[str, Any]]:
-    """The rows as JSON objects, without their nulls."""
+    """Returns the rows as JSON objects without nulls."""
     return [json.loads(row[0]) for row in frame.selectExpr("to_json(struct(*))").collect()]
 
 
 def _travel(make: Make, history: list[dict[str, Any]]) -> list[Any]:
-    """Which version Spark takes around each commit's time.
+    """Returns the versions that Spark reads for timestamps around each commit's time.
 
-    Spark tells the version by the number of rows, so each version of such a case has another number of rows.
+    The number of rows identifies the version, so each version of such a case has another number of
+    rows.
     """
     spark, path = make.spark, str(make.path)
     counts: dict[int, int] = {}
@@ -240,5 +258,5 @@ def _travel(make: Make, history: list[dict[str, Any]]) -> list[Any]:
 
 
 def _millis(text: str) -> int:
-    """A timestamp of Spark's JSON (UTC, milliseconds) as milliseconds since 1970."""
+    """Converts a timestamp of Spark's JSON (UTC, milliseconds) to milliseconds since 1970."""
     return round(dt.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)

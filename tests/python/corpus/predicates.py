@@ -1,7 +1,9 @@
-"""Derives SQL conditions from a table's columns and the values in them, so that every case tests skipping.
+"""Derives predicates from the columns of a table and their values, so that every case tests
+skipping.
 
-The conditions hit each column with what skipping can get wrong: equality, ranges at values that exist, IN, LIKE, nulls,
-negation. Literals are written in forms that leave no doubt about their type. `derive` is the entry.
+The predicates test the operations that skipping can get wrong: equality, ranges at existing values,
+IN, LIKE, nulls and negation. Literals are written in forms with an unambiguous type. Start with
+`derive`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def derive(table: pa.Table) -> list[str]:
-    """At most `_MOST` conditions on the table's columns: those of all columns in turn, then combinations."""
+    """Returns at most `_MOST` predicates on the columns of the table: first one column after the
+    other in turn, then combinations.
+    """
     by_column = [list(_column(name, array)) for name, array in _leaves(table)]
     turns = [found[turn] for turn in range(8) for found in by_column if turn < len(found)]
     picked = turns[: _MOST - 3]
@@ -37,7 +41,7 @@ def quoted(name: str) -> str:
 
 
 def _leaves(table: pa.Table) -> Iterator[tuple[str, Any]]:
-    """Columns, and the fields of structs, with their SQL names."""
+    """Returns columns and fields of structs with their SQL names."""
     for name in table.column_names:
         array = table.column(name).combine_chunks()
         if isinstance(array, pa.ChunkedArray):
@@ -77,7 +81,7 @@ def _like(name: str, array: Any) -> Iterator[str]:
 
 
 def _picks(array: Any) -> tuple[str | None, str | None, str | None]:
-    """The literals of the least, the middle and the greatest value that has one."""
+    """Returns the literals of the least, the middle and the greatest value that has a literal."""
     literals = [(value, text) for value in _sorted(array) if (text := _literal(value, array.type)) is not None]
     if not literals:
         return None, None, None
@@ -97,7 +101,9 @@ def _sorted(array: Any) -> list[Any]:
 
 
 def _literal(value: Any, kind: pa.DataType) -> str | None:
-    """The value as SQL, or None where no plain literal exists in every dialect (quotes, years beyond 1 to 9999, NaN)."""
+    """Returns the value as SQL, or None if not every dialect has a plain literal for it (quotes,
+    years outside of 1 to 9999, NaN).
+    """
     if canon.is_string(kind):
         plain = value.isprintable() and "'" not in value and "\\" not in value and len(value) < 60
         return f"'{value}'" if plain else None

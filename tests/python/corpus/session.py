@@ -1,4 +1,4 @@
-"""The one Spark session of a test process, with Delta Spark in it."""
+"""The Spark session of a test process, with Delta Spark."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC 
 
 
 def start() -> SparkSession:
-    """Starts Spark on two threads, or returns the session that already runs in this process."""
+    """Starts Spark on two threads, or returns the running session of this process."""
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers are whatever `python3` is
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Otherwise workers run any `python3`.
     scratch = tempfile.mkdtemp(prefix="lakebed-spark-")
     conf = {
         "spark.jars": ",".join(str(path) for path in places.jars()),
@@ -39,7 +39,8 @@ def start() -> SparkSession:
         "spark.driver.extraJavaOptions": f"{_JVM} -Dlog4j2.configurationFile={_LOGGING} -Dderby.system.home={scratch}",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "1",
-        # Hundreds of tiny queries: compiling them costs more than running them (measured: a third of the CPU time).
+        # There are hundreds of tiny queries. Compiling them takes longer than running them
+        # (measured: a third of the CPU time).
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",

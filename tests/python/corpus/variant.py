@@ -1,7 +1,9 @@
-"""Decodes the variant encoding (Parquet's Variant specification) into plain nested values that can be compared.
+"""Decodes the variant encoding (Parquet's Variant specification) into plain nested values that can
+be compared.
 
-Only what a comparison needs: `decode` takes the two binaries and returns the value with its kind. All exact numbers are one
-kind, whatever width they are stored in, because a writer that shreds may store 5 as an int or as a decimal.
+`decode` takes the two binary values and returns the value with its kind. It decodes only as much as
+a comparison needs. All exact numbers have one kind, whatever their stored width, because a writer
+that shreds may store 5 as an int or as a decimal.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ _DECIMAL_BYTES = {8: 4, 9: 8, 10: 16}
 
 
 def decode(metadata: bytes, value: bytes) -> list[Any]:
-    """The variant as `[kind, content]`; objects hold sorted `[key, variant]` pairs."""
+    """Returns the variant as `[kind, content]`. Objects have sorted `[key, variant]` pairs."""
     return _value(value, _keys(metadata))
 
 

@@ -1,1 +1,1 @@
-"""The cases, one file per topic. `case.all_cases` imports every file here; nothing else needs to know of a new one."""
+"""The cases, one file per topic. `case.all_cases` imports every file in this folder."""

@@ -65,7 +65,9 @@ _COMPARED = (
 
 @case(latest_only=True, where=_COMPARED)
 def chars_compared(t: Make) -> None:
-    """A file for each row, so that what statistics of the stored texts rule out shows."""
+    """Each row is in a file of its own, so that the files show which rows the statistics of the
+    stored strings exclude.
+    """
     t.sql(
         "CREATE TABLE {t} (id INT, c CHAR(6), d CHAR(3), e CHAR(3), s STRING, st STRUCT<x: CHAR(3), y: INT>, a ARRAY<CHAR(3)>,"
         " m MAP<CHAR(2), CHAR(3)>) USING delta"
@@ -75,7 +77,8 @@ def chars_compared(t: Make) -> None:
 
 @case(where=("c = 'ab'", "c > 'ab'", "c IN ('ab', 'é')", "c LIKE 'ab%'", "c < d", "c = 'a' AND id > 1"))
 def chars_that_partition(t: Make) -> None:
-    """Partition values are padded, too, from a checkpoint with typed ones as well."""
+    """Partition values are padded as well, also those of a checkpoint with typed partition values.
+    """
     t.sql(
         "CREATE TABLE {t} (id INT, c CHAR(6), d CHAR(3)) USING delta PARTITIONED BY (c)"
         " TBLPROPERTIES ('delta.checkpoint.writeStatsAsStruct' = 'true')"
@@ -87,7 +90,7 @@ def chars_that_partition(t: Make) -> None:
 
 @case(latest_only=True, where=("r = 'ab'", "n = 'n'", "n IN ('n', 'm')", "st.x = 'ab '", "r < n"))
 def chars_renamed_and_added(t: Make) -> None:
-    """A field of the struct is not renamed: Spark would go on calling it by its old name."""
+    """The field of the struct is not renamed, because Spark would continue to use its old name."""
     t.sql(
         "CREATE TABLE {t} (id INT, c CHAR(6), st STRUCT<x: CHAR(3), y: CHAR(2)>) USING delta"
         " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
@@ -99,7 +102,9 @@ def chars_renamed_and_added(t: Make) -> None:
 
 
 def _insert(t: Make, columns: str) -> None:
-    """The rows, each in a file of its own. Without blanks behind them, as Delta Spark stores them."""
+    """Inserts the rows, each in a file of its own. Delta Spark stores CHAR values without trailing
+    spaces.
+    """
     t.set(spark__sql__files__maxRecordsPerFile="1")
     values = ", ".join(f"({number}, {', '.join(map(_literal, (*row, row[0])))})" for number, row in enumerate(_ROWS))
     t.sql(f"INSERT INTO {{t}} SELECT {columns} FROM VALUES {values} AS v(id, c, d, e, s)")

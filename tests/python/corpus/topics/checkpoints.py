@@ -1,4 +1,4 @@
-"""Checkpoints of every kind, with the commits before them there or gone, and log compactions."""
+"""Checkpoints of every kind, with and without the commits before them, and log compactions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ _WHERE = ("id = 7", "p = 'b'", "v IS NULL", "s.x > 10", "d < 2.5", "ts >= TIMEST
 
 
 def _history(t: Make, commits: int) -> None:
-    """Commits that add and remove, with what checkpoints carry besides: transactions, properties, partitions, statistics."""
+    """Makes commits that add and remove files, and the other content of checkpoints: transactions,
+    properties, partitions, statistics.
+    """
     for i in range(commits):
         t.append(
             t.frame(
@@ -31,7 +33,7 @@ def _forget_commits_before(t: Make, version: int) -> None:
     t.forget()
 
 
-# What the statistics of a checkpoint are written as: JSON text, typed columns, both, none.
+# The form of the statistics in a checkpoint: JSON, typed columns, both, or none.
 _STATS = {
     "json": ("true", "false"),
     "struct": ("false", "true"),
@@ -107,7 +109,9 @@ def v2_checkpoint_with_all_commits(t: Make) -> None:
 
 @case(where=_WHERE)
 def v2_checkpoint_with_a_classic_name(t: Make) -> None:
-    """What Spark's log clean-up leaves for readers that know no V2: the V2 content under the classic name."""
+    """Spark's cleanup of the log leaves such a checkpoint for readers without V2 checkpoints: V2
+    content under a classic name.
+    """
     _create(t, "'delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '100'")
     t.set(spark__databricks__delta__checkpointV2__topLevelFileFormat="parquet")
     _history(t, 3)
@@ -131,7 +135,9 @@ def checkpoint_every_second_commit(t: Make) -> None:
 
 @case(where=_WHERE)
 def several_kinds_of_checkpoint(t: Make) -> None:
-    """One version has a classic and a multi-part checkpoint, an older one a V2 checkpoint."""
+    """One version has a classic and a multi-part checkpoint, and an older version has a V2
+    checkpoint.
+    """
     _create(t, "'delta.checkpointInterval' = '100'")
     _history(t, 3)
     t.checkpoint()
@@ -156,7 +162,7 @@ def checkpoint_with_domains_transactions_and_tombstones(t: Make) -> None:
 
 @case(where=("c = 1.5", "m['k'] = 1", "`a b`.`x y` = 1", "p > DATE '2024-01-01'"))
 def struct_stats_of_all_types(t: Make) -> None:
-    """Typed statistics and partition values in a checkpoint, under physical names."""
+    """The checkpoint has typed statistics and partition values under physical names."""
     t.sql(
         "CREATE TABLE {t} (c DECIMAL(20,3), f FLOAT, b BOOLEAN, x BINARY, t STRING, dt DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ,"
         " y TINYINT, m MAP<STRING, INT>, `a b` STRUCT<`x y`: INT>, v VARIANT, n VOID,"
@@ -194,7 +200,9 @@ _FAR = (
     latest_only=True,
 )
 def struct_stats_of_far_times(t: Make) -> None:
-    """Times that nanoseconds do not reach; the typed statistics have them as INT96, Spark's default."""
+    """Nanoseconds cannot represent these timestamps. The typed statistics have them as INT96, which
+    is Spark's default.
+    """
     t.sql("CREATE TABLE {t} (id INT, ts TIMESTAMP, tn TIMESTAMP_NTZ) USING delta")
     for i, text in enumerate((*_FAR, "2024-01-01 00:00:00")):
         t.sql(f"INSERT INTO {{t}} VALUES ({i}, TIMESTAMP '{text}', TIMESTAMP_NTZ '{text}')")
@@ -203,7 +211,8 @@ def struct_stats_of_far_times(t: Make) -> None:
 
 @case(where=("id = 5", "id = 3"))
 def log_compactions(t: Make) -> None:
-    """Written by Delta's Java kernel: Spark reads compactions and writes none."""
+    """Delta's Java kernel writes the compactions. Spark reads compactions but does not write them.
+    """
     t.sql("CREATE TABLE {t} (id BIGINT) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     for i in range(4):
         t.append(t.frame(f"SELECT id FROM range({i * 3}, {i * 3 + 3})"))
@@ -239,7 +248,7 @@ def _compact(t: Make, first: int, last: int) -> None:
 
 @case(where=("id = 5",), latest_only=True)
 def cleaned_by_spark(t: Make) -> None:
-    """Spark's own log clean-up: old commits and checkpoints are deleted by age."""
+    """Spark's own cleanup of the log deletes old commits and checkpoints by age."""
     import os
 
     t.sql(

@@ -1,4 +1,6 @@
-"""Files that lie elsewhere: shallow clones, and actions with absolute paths. And tables converted from Parquet."""
+"""Files outside of the table: shallow clones and actions with absolute paths. Also tables that were
+converted from Parquet.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from corpus.case import Make, case
 
 @case(outside=True, where=("id = 3", "p = 'a b'"))
 def shallow_clone(t: Make) -> None:
-    """Deletion vectors of the source become absolute (`p`), those of the clone are its own (`u`)."""
+    """The deletion vectors of the source become absolute (`p`). The deletion vectors of the clone
+    are relative (`u`).
+    """
     source = t.name(t.home / "the source")
     t.sql(
         f"CREATE TABLE {source} (id BIGINT, p STRING) USING delta PARTITIONED BY (p)"
@@ -34,7 +38,7 @@ def shallow_clone_of_a_version_with_mapping(t: Make) -> None:
 
 @case(where=("id = 3", "p = 'x y'"))
 def absolute_paths_below_the_root(t: Make) -> None:
-    """Absolute URIs, and a plain absolute path, that all stay inside the table."""
+    """The absolute URIs and the absolute path all lead to files inside the table."""
     t.append(t.frame("SELECT id, IF(id % 3 = 0, 'x y', IF(id % 3 = 1, 'z', 'w')) AS p FROM range(6)"), partitionBy="p")
     actions = t.commit_actions(0)
     for i, add in enumerate(action["add"] for action in actions if "add" in action):

@@ -1,4 +1,6 @@
-"""What Spark writes for writers to keep: constraints, generated, identity and default columns. A reader passes over it."""
+"""Entries for writers: constraints, generated columns, identity columns and defaults. Readers
+ignore them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ def check_constraints(t: Make) -> None:
 
 @case(where=("s.x = 1",))
 def invariants(t: Make) -> None:
-    """Invariants in column metadata, as old versions of Delta wrote them."""
+    """Invariants are in column metadata, as old versions of Delta wrote them."""
     from pyspark.sql.types import IntegerType, StructField, StructType
 
     rule = {"delta.invariants": '{"expression":{"expression":"id > 0"}}'}
@@ -38,7 +40,9 @@ def invariants(t: Make) -> None:
     )
 )
 def partitioned_by_generated_columns(t: Make) -> None:
-    """A condition on the source column may prune by the generated partition, and must lose no row by it."""
+    """A reader may use a predicate on the source column to prune by the generated partition column,
+    and must lose no row.
+    """
     t.sql(
         "CREATE TABLE {t} (id INT, ts TIMESTAMP, name STRING, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)),"
         " start STRING GENERATED ALWAYS AS (substring(name, 1, 2)), y INT GENERATED ALWAYS AS (year(ts)),"
@@ -83,7 +87,7 @@ _COMPAT = {
 
 @case(where=("p = 'x'", "id = 2", "d = 1.5"))
 def iceberg_compat_v1(t: Make) -> None:
-    """The partition columns stand in the data files too."""
+    """The data files have the partition columns, too."""
     t.sql(f"CREATE TABLE {{t}} (id INT, p STRING, d DECIMAL(9,2)) USING delta PARTITIONED BY (p) TBLPROPERTIES ({_COMPAT[1]})")
     t.sql("INSERT INTO {t} VALUES (1, 'x', 1.5), (2, null, null)")
     t.sql("UPDATE {t} SET d = 2 WHERE id = 2")
@@ -111,7 +115,7 @@ def iceberg_compat_v3(t: Make) -> None:
 
 @case(where=("p = 1",))
 def materialized_partition_columns(t: Make) -> None:
-    """The values in the files must not be read beside those of the log."""
+    """The data files have partition values, but a reader must use those of the log."""
     t.sql(
         "CREATE TABLE {t} (id INT, p INT) USING delta PARTITIONED BY (p)"
         " TBLPROPERTIES ('delta.feature.materializePartitionColumns' = 'supported',"

@@ -1,4 +1,6 @@
-"""Deletion vectors: in files and inline, several per file, over row groups, with partitions, updates, merges and checkpoints."""
+"""Deletion vectors: in files and inline, several per file, over row groups, with partitions,
+updates, merges and checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def updates_and_merges(t: Make) -> None:
     where=("id = 12345", "id BETWEEN 100 AND 220", "v = 'v77'", "id % 1000 = 7", "id > 39990 OR id < 3", "big IS NULL"),
 )
 def positions_over_many_row_groups(t: Make) -> None:
-    """Row groups and pages small enough that skipping some of them must not shift the deleted positions."""
+    """Row groups and pages are small, so that a reader skips some. The skipped rows must not shift
+    the deleted positions.
+    """
     t.set(parquet__block__size="40000", parquet__page__size="4000", parquet__page__row__count__limit="500")
     t.sql(f"CREATE TABLE {{t}} (id BIGINT, v STRING, big BIGINT) USING delta {_DVS}")
     t.append(t.frame("SELECT id, concat('v', id % 100) AS v, IF(id % 10 = 0, null, id * id) AS big FROM range(40000)"))
@@ -48,7 +52,9 @@ def positions_over_many_row_groups(t: Make) -> None:
 
 @case(latest_only=True, where=("id = 70000", "id % 20000 = 1"))
 def runs_and_full_containers(t: Make) -> None:
-    """More than 65,536 deleted positions: bitmaps with several containers, of arrays, bits and runs."""
+    """There are more than 65,536 deleted positions, so bitmaps have several containers: arrays,
+    bits and runs.
+    """
     t.sql(f"CREATE TABLE {{t}} (id INT) USING delta {_DVS}")
     t.append(t.frame("SELECT CAST(id AS INT) AS id FROM range(140000)"))
     t.sql("DELETE FROM {t} WHERE id < 66000 OR (id > 70000 AND id < 131000 AND id % 2 = 0) OR id % 9973 = 0")
@@ -57,7 +63,7 @@ def runs_and_full_containers(t: Make) -> None:
 
 @case(where=("id = 1", "id > 3", "v = 'b'"))
 def inline(t: Make) -> None:
-    """Spark writes vectors into files; here the same bytes stand in the log, as Z85."""
+    """Spark writes vectors into files. Here the same bytes are in the log as Z85."""
     t.sql(f"CREATE TABLE {{t}} (id BIGINT, v STRING) USING delta {_DVS}")
     t.sql("INSERT INTO {t} SELECT id, IF(id % 2 = 0, 'a', 'b') FROM range(8)")
     t.sql("DELETE FROM {t} WHERE id IN (1, 4)")
@@ -80,7 +86,7 @@ def inline(t: Make) -> None:
 
 
 def _bytes_of(root: Path, vector: dict[str, object]) -> bytes:
-    """The serialised bitmap that a descriptor of type `u` points at."""
+    """Returns the serialised bitmap of a descriptor of type `u`."""
     name = uuid.UUID(bytes=_un_z85(str(vector["pathOrInlineDv"])[-20:]))
     content = (root / f"deletion_vector_{name}.bin").read_bytes()
     start = int(str(vector["offset"])) + 4
@@ -110,7 +116,7 @@ def _un_z85(text: str) -> bytes:
 
 @case(where=("id = 5", "part = 3"))
 def several_vectors_in_one_file(t: Make) -> None:
-    """One statement touches many files: their vectors lie in one file at different offsets."""
+    """One statement changes many files. Their vectors are in one file at different offsets."""
     t.sql(f"CREATE TABLE {{t}} (id BIGINT, part BIGINT) USING delta PARTITIONED BY (part) {_DVS}")
     t.sql("INSERT INTO {t} SELECT id, id % 5 FROM range(50)")
     t.sql("DELETE FROM {t} WHERE id % 7 = 0")
@@ -131,7 +137,9 @@ def vectors_below_a_random_prefix(t: Make) -> None:
 
 @case(where=("id % 2 = 0", "id > 15"))
 def restored_purged_and_switched_off(t: Make) -> None:
-    """Vectors stay valid after the property is off, go with PURGE, come back with RESTORE."""
+    """Vectors stay valid after the property is switched off. PURGE removes them, and RESTORE
+    restores them.
+    """
     t.sql(f"CREATE TABLE {{t}} (id BIGINT) USING delta {_DVS}")
     t.sql("INSERT INTO {t} SELECT id FROM range(20)")
     t.sql("DELETE FROM {t} WHERE id < 5")
@@ -142,7 +150,9 @@ def restored_purged_and_switched_off(t: Make) -> None:
 
 @case(where=("id = 1", "id IS NULL"))
 def statistics_are_not_tight(t: Make) -> None:
-    """After deletions min and max are only bounds; null counts say nothing but all or none."""
+    """After deletions, min and max are only bounds, and null counts are exact only if no row or
+    every row is null.
+    """
     t.sql(f"CREATE TABLE {{t}} (id INT, v INT) USING delta {_DVS}")
     t.sql("INSERT INTO {t} VALUES (1, null), (2, null), (3, 5), (null, 6)")
     t.sql("DELETE FROM {t} WHERE v = 5")

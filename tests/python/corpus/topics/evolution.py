@@ -1,4 +1,6 @@
-"""Schemas that changed: files that lack columns, nested additions, nullability, void columns that got a type, overwrites."""
+"""Schemas that changed: files without some columns, nested additions, nullability, void columns
+that got a type, overwrites.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def schema_overwritten(t: Make) -> None:
 
 @case(where=("A = 1", "nAmE = 'x'", "`S`.`INNER` = 1"))
 def names_in_other_cases(t: Make) -> None:
-    """Names are found whatever their case; the case in the schema stays."""
+    """Readers find names in any case. The schema keeps its case."""
     t.append(t.frame("SELECT 1 AS a, 'x' AS Name, named_struct('Inner', 1) AS s"))
     t.append(t.frame("SELECT 2 AS A, 'y' AS NAME, named_struct('INNER', 2) AS S"))
 
@@ -84,7 +86,9 @@ def evolved_by_merge(t: Make) -> None:
 
 @case(where=("s.late IS NULL", "s.late = 'new'", "s IS NULL", "size(s.m) = 1"))
 def fields_added_beside_maps(t: Make) -> None:
-    """The struct of the first files holds nothing but maps and lists: whether it is null has to be read off one of these."""
+    """The struct of the first files has only maps and lists. A reader must determine from one of
+    them whether the struct is null.
+    """
     t.sql(
         "CREATE TABLE {t} (id INT, s STRUCT<m: MAP<STRING, STRUCT<x: INT, l: ARRAY<INT>>>>, l STRUCT<a: ARRAY<INT>>) USING delta"
     )

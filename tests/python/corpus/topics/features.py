@@ -1,4 +1,6 @@
-"""Protocols: features that a reader only has to know, features that were dropped, old protocol versions, other session zones."""
+"""Protocols: features that change nothing for a reader, dropped features, old protocol versions,
+other session zones.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ for _name, _properties in _PROTOCOLS.items():
 
 @case(where=("id = 3",))
 def feature_deletion_vectors_dropped(t: Make) -> None:
-    """The protocol goes back to reader version 1; older versions still need the feature."""
+    """The protocol goes back to reader version 1, but older versions still need the feature."""
     t.sql("CREATE TABLE {t} (id BIGINT) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     t.sql("INSERT INTO {t} SELECT id FROM range(5)")
     t.sql("DELETE FROM {t} WHERE id = 2")
@@ -73,7 +75,7 @@ def protocol_upgraded_step_by_step(t: Make) -> None:
     ),
 )
 def written_in_another_time_zone(t: Make) -> None:
-    """Statistics carry the zone's offset, partition values are in UTC."""
+    """Statistics have the offset of the zone, and partition values are in UTC."""
     t.sql("CREATE TABLE {t} (id INT, ts TIMESTAMP, p TIMESTAMP) USING delta PARTITIONED BY (p)")
     t.sql("INSERT INTO {t} VALUES (1, TIMESTAMP '2024-01-01 00:00:00', TIMESTAMP '2024-07-01 00:00:00')")
     t.sql("INSERT INTO {t} VALUES (2, TIMESTAMP '2024-01-01 09:00:00.123456', TIMESTAMP '2024-07-01 12:00:00')")
@@ -81,7 +83,9 @@ def written_in_another_time_zone(t: Make) -> None:
 
 @case(conf={"spark.databricks.delta.schema.typeCheck.enabled": "false"}, where=("s = 'a'", "s > 'A'", "id = 2", "s LIKE 'A%'"))
 def collated_strings(t: Make) -> None:
-    """Equality of a collated column ignores case, so binary statistics must not skip its files."""
+    """Equality of a collated column ignores case, so a reader must not skip its files by binary
+    statistics.
+    """
     t.sql("CREATE TABLE {t} (id INT, s STRING COLLATE UTF8_LCASE) USING delta")
     t.sql("INSERT INTO {t} VALUES (1, 'A'), (2, 'b')")
     t.sql("INSERT INTO {t} VALUES (3, 'a'), (4, null)")

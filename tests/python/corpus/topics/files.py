@@ -1,4 +1,6 @@
-"""How the data files are written: codecs, old timestamps, old list layouts, encodings, and which statistics they have."""
+"""The forms of data files: codecs, old timestamps, old list layouts, encodings, and their
+statistics.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ for _codec in ("uncompressed", "snappy", "gzip", "lz4", "lz4_raw", "zstd"):
 
 @case(where=("id = 77", "v = 'v1'", "d > 3"))
 def pages_of_version_2(t: Make) -> None:
-    """Data pages V2 and delta encodings, also by the table property."""
+    """The pages are V2 and have delta encodings, by a setting and by the table property."""
     t.sql(
         "CREATE TABLE {t} (id BIGINT, v STRING, d DOUBLE, a ARRAY<BIGINT>, m MAP<STRING, BIGINT>) USING delta"
         " TBLPROPERTIES ('delta.parquet.format.version' = '2.12.0')"
@@ -77,7 +79,7 @@ def int96_timestamps(t: Make) -> None:
 
 @case(where=_TIME_WHERE)
 def timestamps_in_microseconds(t: Make) -> None:
-    """Not Spark's default, which is INT96."""
+    """Timestamps have this type instead of INT96, which is Spark's default."""
     t.set(spark__sql__parquet__outputTimestampType="TIMESTAMP_MICROS")
     t.append(t.frame(_OLD_TIMES))
     t.append(t.frame(_VERY_OLD_TIMES))
@@ -91,7 +93,9 @@ def timestamps_in_milliseconds(t: Make) -> None:
 
 @case(where=_TIME_WHERE)
 def legacy_calendar(t: Make) -> None:
-    """Dates and timestamps before 1582 in the hybrid Julian calendar, which the footer's metadata tells."""
+    """Dates and timestamps before 1582 are in the hybrid Julian calendar. The metadata of the
+    footer has a mark for it.
+    """
     t.set(
         spark__sql__parquet__datetimeRebaseModeInWrite="LEGACY",
         spark__sql__parquet__int96RebaseModeInWrite="LEGACY",
@@ -104,7 +108,9 @@ def legacy_calendar(t: Make) -> None:
 
 @case(where=("size(a) > 0 AND a[0] = 1", "d > 1", "s IS NOT NULL AND s.l[0].x = 1", "m IS NOT NULL AND m['k'][0] = 1"))
 def legacy_lists_and_decimals(t: Make) -> None:
-    """Two-level lists, maps without logical types, decimals always as fixed-length bytes."""
+    """Lists have two levels, maps have no logical types, and decimals are always fixed-length
+    bytes.
+    """
     t.set(spark__sql__parquet__writeLegacyFormat="true")
     t.append(
         t.frame(
@@ -165,7 +171,7 @@ def no_statistics(t: Make) -> None:
     where=("id = 4321", "v = 'key00042'", "n BETWEEN 100 AND 110", "v LIKE 'key0009%'", "id > 4990", "n IS NULL AND id < 30"),
 )
 def many_row_groups_and_pages(t: Make) -> None:
-    """Sorted and unsorted columns over row groups and pages with column indexes."""
+    """Sorted and unsorted columns have many row groups and pages with column indexes."""
     t.set(parquet__block__size="30000", parquet__page__size="2000", parquet__page__row__count__limit="100")
     t.append(
         t.frame(

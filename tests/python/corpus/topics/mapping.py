@@ -32,7 +32,9 @@ def mapped_by_id(t: Make) -> None:
 
 @case(where=("id = 1", "name = 'a'", "extra IS NULL", "moved = 'p'"))
 def mapping_enabled_later(t: Make) -> None:
-    """The first files have plain names and no field ids: the physical names are the old logical ones."""
+    """The first files have plain names and no field ids. Their physical names are the old logical
+    names.
+    """
     t.sql("CREATE TABLE {t} (id INT, a STRING, p STRING) USING delta PARTITIONED BY (p)")
     t.sql("INSERT INTO {t} VALUES (1, 'a', 'p'), (2, null, null)")
     t.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
@@ -44,7 +46,7 @@ def mapping_enabled_later(t: Make) -> None:
 
 @case(where=("a = 'x'", "id > 1"))
 def mapping_removed_again(t: Make) -> None:
-    """Back to mode none: readers must ignore the rest of the mapping in the schema."""
+    """The mode is none again, so readers must ignore the rest of the mapping in the schema."""
     t.sql(f"CREATE TABLE {{t}} (id INT, a STRING) USING delta {_NAME}")
     t.sql("INSERT INTO {t} VALUES (1, 'x'), (2, 'y')")
     t.set(spark__databricks__delta__columnMapping__allowRemoval="true")
@@ -113,7 +115,7 @@ def nested_fields_renamed(t: Make) -> None:
 
 @case(where=("a = 1", "b = 1"))
 def names_swapped(t: Make) -> None:
-    """After the swap each file's names are those of the other column."""
+    """After the swap, each column has the name of the other one in the older files."""
     t.sql("CREATE TABLE {t} (a INT, b INT) USING delta")
     t.sql("INSERT INTO {t} VALUES (1, 2)")
     t.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")

@@ -1,4 +1,4 @@
-"""Structs, arrays and maps, in each other, with nulls at each level."""
+"""Nested structs, arrays and maps, with nulls at each level."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def void_inside_a_struct(t: Make) -> None:
 
 @case(where=("s.c = 'a  '", "s.c = 'a'", "a[0] IS NULL"))
 def chars_in_collections(t: Make) -> None:
-    """Spark pads CHAR columns when it reads them, at each level."""
+    """Spark pads CHAR values at each level when it reads them."""
     t.sql("CREATE TABLE {t} (s STRUCT<c: CHAR(3), v: VARCHAR(3)>, a ARRAY<CHAR(2)>, m MAP<CHAR(2), VARCHAR(2)>) USING delta")
     t.sql("INSERT INTO {t} VALUES (struct('a', 'a'), array('x', null), map('k', 'v')), (null, array('yy'), null)")
 
 
 @case(latest_only=True, where=("s.f1 = 7", "size(a) = 100", "element_at(m, 'k99') = 99"))
 def long_collections(t: Make) -> None:
-    """Lists over several pages and row groups, with rows that span them."""
+    """Lists span several pages and row groups, and some rows span them as well."""
     t.set(parquet__block__size="20000", parquet__page__size="2000")
     t.append(
         t.frame(

@@ -1,4 +1,6 @@
-"""What the statements leave behind: overwrite, delete, update, merge, restore, optimize, vacuum, clustering, change data."""
+"""The results of statements: overwrite, delete, update, merge, restore, optimize, vacuum,
+clustering, change data.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ def clustered(t: Make) -> None:
 
 @case(where=("id = 2", "v = 'new'"))
 def change_data_feed(t: Make) -> None:
-    """The data files of an insert-and-update carry `_change_type`, which is no column of the table."""
+    """The data files of inserts and updates have `_change_type`, which is no column of the table.
+    """
     t.sql(
         "CREATE TABLE {t} (id BIGINT, v STRING, p INT) USING delta PARTITIONED BY (p)"
         " TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
@@ -84,7 +87,7 @@ def change_data_feed_with_deletion_vectors(t: Make) -> None:
 
 @case(where=("id = 3",))
 def idempotent_and_streamed_writes(t: Make) -> None:
-    """`txn` actions, user metadata in the history, and a commit that changes nothing."""
+    """The log has `txn` actions, user metadata and a commit that changes nothing."""
     t.append(t.frame("SELECT id FROM range(3)"), txnAppId="app", txnVersion="1", userMetadata='first \u00fc "quoted"')
     t.append(t.frame("SELECT id FROM range(3)"), txnAppId="app", txnVersion="1")
     t.append(t.frame("SELECT 3L AS id"), txnAppId="app", txnVersion="5")

@@ -1,6 +1,7 @@
-"""Partition columns: every type, nulls, values and names that need escaping, and partitions replaced by overwrites.
+"""Partition columns: every type, nulls, values and names that need escaping, and partitions that
+are overwritten.
 
-Values come from the log, never from the path, so a reader must ignore the name of a directory.
+Values come from the log and never from the path, so a reader must ignore the names of directories.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def strings_that_need_escaping(t: Make) -> None:
     t.sql("UPDATE {t} SET p = 'moved + to' WHERE p = 'ünïcödé'")
 
 
-# Partition type: its values, and conditions of its own.
+# The partition types, each with its values and additional predicates.
 _TYPES: dict[str, tuple[str, list[str], tuple[str, ...]]] = {
     "boolean": ("BOOLEAN", ["true", "false"], ("p", "NOT p", "p IS NOT FALSE")),
     "byte": ("TINYINT", ["-128", "0", "127"], ("p > 126", "p = -128L")),
@@ -158,7 +159,9 @@ for _name, (_kind, _values, _where) in _TYPES.items():
 
 @case(where=("a = 1 AND b = 'x'", "b IS NULL AND c >= DATE '2024-01-01'", "a = 2 OR id = 1", "a + id = 3"))
 def several_columns_out_of_order(t: Make) -> None:
-    """The partition columns stand first and in the middle of the schema, and in another order in the directory."""
+    """The partition columns are first and in the middle of the schema, and have another order in
+    the directory names.
+    """
     t.sql("CREATE TABLE {t} (a INT, id INT, b STRING, v DOUBLE, c DATE) USING delta PARTITIONED BY (c, a, b)")
     t.sql(
         "INSERT INTO {t} VALUES (1, 1, 'x', 0.5, DATE '2024-01-01'), (1, 2, 'y', 1.5, DATE '2024-01-02'),"
@@ -170,7 +173,9 @@ def several_columns_out_of_order(t: Make) -> None:
 
 @case(where=("`Größe` = 'a'", "`a-b` > 1", "`select` IS NULL", "`per%cent` = 'x y'", "`a.b` = 1"))
 def oddly_named_columns(t: Make) -> None:
-    """Names that are legal without column mapping: no space, comma, semicolon, braces, newline, tab or equals sign."""
+    """The names are legal without column mapping: no space, comma, semicolon, braces, newline, tab
+    or equals sign.
+    """
     t.sql(
         "CREATE TABLE {t} (`a.b` INT, `Größe` STRING, `a-b` INT, `select` STRING, `per%cent` STRING, `x/y` STRING, `q?` STRING,"
         " `#` STRING, `日` STRING, `\"` STRING, `'` STRING) USING delta PARTITIONED BY (`Größe`, `a-b`, `per%cent`, `x/y`, `日`)"
@@ -199,7 +204,7 @@ def repartitioned_by_overwrite(t: Make) -> None:
 
 @case(where=("p = 'a b'", "p IS NULL", "p = '3'"))
 def random_file_prefixes(t: Make) -> None:
-    """No partition directories: the paths say nothing about the values."""
+    """There are no partition directories, so the paths do not have the values."""
     t.sql(
         "CREATE TABLE {t} (id BIGINT, p STRING) USING delta PARTITIONED BY (p)"
         " TBLPROPERTIES ('delta.randomizeFilePrefixes' = 'true', 'delta.randomPrefixLength' = '5')"
@@ -209,7 +214,7 @@ def random_file_prefixes(t: Make) -> None:
 
 @case(where=("p = 'misleading'", "p = 'true value'"))
 def directories_that_lie(t: Make) -> None:
-    """The directory names one value, the log another."""
+    """The directory name has another value than the log."""
     t.append(t.frame("SELECT 1 AS id, 'misleading' AS p"), partitionBy="p")
     actions = t.commit_actions(0)
     for action in actions:
@@ -221,7 +226,9 @@ def directories_that_lie(t: Make) -> None:
 
 @case(where=("p = DATE '2024-01-01'", "p IS NULL", "p < DATE '2024-01-02'"))
 def empty_text_is_null(t: Make) -> None:
-    """An empty partition text means null, for any type; Spark itself writes null, other writers do this."""
+    """An empty partition string means null for any type. Spark writes null, but other writers write
+    the empty string.
+    """
     t.append(t.frame("SELECT 1 AS id, DATE '2024-01-01' AS p UNION ALL SELECT 2, null"), partitionBy="p")
     actions = t.commit_actions(0)
     for action in actions:
@@ -239,7 +246,7 @@ def empty_text_is_null(t: Make) -> None:
     )
 )
 def timestamp_texts_of_both_kinds(t: Make) -> None:
-    """Partition timestamps as `yyyy-MM-dd HH:mm:ss` and as ISO 8601 with `Z` in one table."""
+    """One table has partition timestamps as `yyyy-MM-dd HH:mm:ss` and as ISO 8601 with `Z`."""
     t.sql("CREATE TABLE {t} (id INT, p TIMESTAMP) USING delta PARTITIONED BY (p)")
     t.set(spark__databricks__delta__write__utcTimestampPartitionValues="false")
     t.sql("INSERT INTO {t} VALUES (1, TIMESTAMP '2024-06-30 22:00:00'), (2, TIMESTAMP '2024-07-01 00:00:00.5')")

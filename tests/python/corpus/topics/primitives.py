@@ -1,4 +1,6 @@
-"""Every primitive type with its extremes, nulls and odd values, over several files, so that statistics matter."""
+"""Every primitive type with its least and greatest values, nulls and odd values, in several files,
+so that statistics matter.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def primitives_together(t: Make) -> None:
     )
 
 
-# One value a row: type, then the values of each commit.
+# The type, the values of each commit with one value per row, and additional predicates.
 _ONE_COLUMN: dict[str, tuple[str, list[list[str]], tuple[str, ...]]] = {
     "booleans": ("BOOLEAN", [["true", "true"], ["false"], ["null"], ["true", "false", "null"]], ("c = 'true'",)),
     "bytes": ("TINYINT", [["-128", "-1"], ["0", "1", "127"], ["null"]], ("c > 126", "c < 1000", "c >= -128.5")),
@@ -207,7 +209,9 @@ _ONE_COLUMN: dict[str, tuple[str, list[list[str]], tuple[str, ...]]] = {
 
 
 def _add_one_column(name: str, kind: str, commits: list[list[str]], where: tuple[str, ...]) -> None:
-    """A table with one file per list of values: the first ones added in one commit, the last in another."""
+    """Makes a table with one file per list of values. All lists except the last are added in one
+    commit, and the last in another.
+    """
 
     def make(t: Make) -> None:
         t.sql(f"CREATE TABLE {{t}} (id INT, c {kind}) USING delta")
@@ -220,7 +224,9 @@ def _add_one_column(name: str, kind: str, commits: list[list[str]], where: tuple
 
 
 def _filled(values: list[str], commits: list[list[str]]) -> list[str]:
-    """The values of one file, the last one repeated so that all files have the same number of rows."""
+    """Returns the values of one file. The last value is repeated, so that all files have the same
+    number of rows.
+    """
     return values + values[-1:] * (max(map(len, commits)) - len(values))
 
 
@@ -249,7 +255,7 @@ def decimals(t: Make) -> None:
     t.sql(f"CREATE TABLE {{t}} (id INT, {columns}) USING delta")
 
     def row(ident: int, digits: str) -> str:
-        """The digits cut to each type: the greatest value, or a middle one."""
+        """Returns the digits cut to each type: the greatest value, or a middle one."""
         texts = [f"{digits[: p - s] or '0'}.{digits[p - s : p]}".rstrip(".") for p, s in _DECIMALS]
         return ", ".join(
             [str(ident), *(f"CAST('{text}' AS DECIMAL({p},{s}))" for text, (p, s) in zip(texts, _DECIMALS, strict=True))]
@@ -287,7 +293,9 @@ def no_rows(t: Make) -> None:
 
 @case()
 def no_columns_but_one_row_count(t: Make) -> None:
-    """All data columns partition: the data files hold no column that is read, only a number of rows."""
+    """All data columns are partition columns, so the data files have only a row count and no column
+    to read.
+    """
     t.sql("CREATE TABLE {t} (a INT, p STRING) USING delta PARTITIONED BY (p)")
     t.sql("INSERT INTO {t} VALUES (null, 'x'), (null, 'x'), (null, 'y')")
     t.sql("INSERT INTO {t} VALUES (1, 'x')")

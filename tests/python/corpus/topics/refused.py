@@ -1,4 +1,6 @@
-"""Tables that a reader must refuse before it reads any data, because they have a reader feature that it cannot honour."""
+"""Tables that a reader must refuse before it reads any data, because they have a reader feature
+that it does not support.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from corpus.case import Make, add_case, case
 
 @case(refused=("geospatial",), conf={"spark.databricks.delta.geo.preview.enabled": "true"})
 def refused_geospatial(t: Make) -> None:
-    """Written by Spark behind a development flag."""
+    """Spark writes this table with a development flag."""
     t.sql("CREATE TABLE {t} USING delta AS SELECT 1 AS id, st_geomfromwkb(X'0101000000000000000000F03F0000000000000040') AS g")
 
 
@@ -18,7 +20,7 @@ def refused_geospatial(t: Make) -> None:
     conf={"spark.databricks.delta.tableFeatures.dev.unsupportedTableFeatures.enabled": "true"},
 )
 def refused_adaptive_metadata(t: Make) -> None:
-    """Written by Spark behind a development flag."""
+    """Spark writes this table with a development flag."""
     t.sql(
         "CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES"
         " ('delta.feature.adaptiveMetadata-preview' = 'supported', 'delta.columnMapping.mode' = 'id')"
@@ -26,7 +28,9 @@ def refused_adaptive_metadata(t: Make) -> None:
 
 
 def _add_refused(feature: str) -> None:
-    """A feature that Spark writes only with a catalog, or not at all: the protocol is edited."""
+    """Adds a table with a feature that Spark writes only with a catalog, or not at all. The
+    protocol is edited.
+    """
 
     def make(t: Make) -> None:
         t.append(t.frame("SELECT id FROM range(3)"))

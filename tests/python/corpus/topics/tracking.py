@@ -11,7 +11,7 @@ _ICT = "TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')"
 
 @case(where=("id = 3", "v IS NULL"))
 def row_tracking(t: Make) -> None:
-    """Rewritten files carry materialised row ids, which are no columns of the table."""
+    """Rewritten files have materialised row ids, which are no columns of the table."""
     t.sql("CREATE TABLE {t} (id BIGINT, v STRING) USING delta TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
     t.sql("INSERT INTO {t} SELECT id, 'a' FROM range(10)")
     t.sql("UPDATE {t} SET v = 'b' WHERE id > 7")
@@ -21,7 +21,7 @@ def row_tracking(t: Make) -> None:
 
 @case(where=("id = 3",))
 def row_tracking_enabled_later(t: Make) -> None:
-    """The backfill adds the same files again, with row ids."""
+    """The backfill adds the same files again with row ids."""
     t.append(t.frame("SELECT id FROM range(5)"))
     t.append(t.frame("SELECT id FROM range(5, 8)"))
     t.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
@@ -38,7 +38,9 @@ def row_tracking_suspended(t: Make) -> None:
 
 
 def _append_growing(t: Make, times: int) -> None:
-    """Commits that each change the number of rows, so that it tells the version. Retention is long: the times are old."""
+    """Makes commits that each change the number of rows, so that the number identifies the version.
+    The retention period is long, because the timestamps are old.
+    """
     for kind in ("logRetention", "deletedFileRetention"):
         t.spark.conf.set(f"spark.databricks.delta.properties.defaults.{kind}Duration", "interval 36500 days")
     for i in range(times):
@@ -63,14 +65,16 @@ def times_of_commit_files(t: Make) -> None:
 
 @case(travel=True)
 def times_of_commit_files_out_of_order(t: Make) -> None:
-    """Equal and falling times are made to rise by a millisecond each."""
+    """The timestamps are equal or fall. A reader must adjust each to at least a millisecond after
+    the one before.
+    """
     _append_growing(t, 6)
     _stamp(t, [_BASE, _BASE, _BASE - 5000, _BASE + 1, _BASE + 500, _BASE + 100])
 
 
 @case(travel=True)
 def times_after_clean_up(t: Make) -> None:
-    """The commits before a checkpoint are gone: time travel begins at the checkpoint."""
+    """The commits before a checkpoint are deleted, so time travel begins at the checkpoint."""
     _append_growing(t, 5)
     _stamp(t, [_BASE, _BASE + 2000, _BASE + 1000, _BASE + 1000, _BASE + 9000])
     t.checkpoint(2)
@@ -82,7 +86,7 @@ def times_after_clean_up(t: Make) -> None:
 
 @case(travel=True)
 def in_commit_timestamps(t: Make) -> None:
-    """The times of the files lie; those in the commits count."""
+    """The modification times of the files are wrong, and the timestamps in the commits count."""
     t.sql(f"CREATE TABLE {{t}} (id BIGINT, batch INT) USING delta {_ICT}")
     _append_growing(t, 3)
     _stamp(t, [_BASE, _BASE + 1000, _BASE + 1001, _BASE + 60_000])

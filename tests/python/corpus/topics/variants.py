@@ -1,4 +1,4 @@
-"""The variant type: every kind of value, nested, shredded, and null in its two meanings."""
+"""The variant type: every kind of value, nested, shredded, SQL null and variant null."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ _SHREDDED = {
 
 
 def _mixed_json() -> str:
-    """Objects of one shape, then rows that do not fit it: other types, missing and additional keys, no object at all."""
+    """Objects of one shape, then rows that do not fit it: other types, missing and additional keys,
+    and values that are no object.
+    """
     return (
         "CASE WHEN id % 10 = 7 THEN '[1, 2]' WHEN id % 10 = 8 THEN 'null' WHEN id % 10 = 9 THEN '\"text\"'"
         ' WHEN id % 10 = 6 THEN concat(\'{"a": "\', id, \'", "z": {"q": 1.5}}\')'
@@ -133,7 +135,9 @@ def shredded_variants_of_scalar_types(t: Make) -> None:
 
 @case(conf=_SHREDDED, where=("id % 2 = 0", "v IS NULL"), latest_only=True)
 def shredded_variants_of_odd_shapes(t: Make) -> None:
-    """Every JSON above under shapes that fit some of it: the empty name, names in no order, groups inside groups, no types at all."""
+    """All JSON values above, with shapes that fit some of them: the empty name, unordered names,
+    groups in groups, no types.
+    """
     t.sql(
         "CREATE TABLE {t} (id INT, v VARIANT) USING delta"
         " TBLPROPERTIES ('delta.enableVariantShredding' = 'true', 'delta.enableDeletionVectors' = 'true')"
@@ -160,7 +164,7 @@ def shredded_variants_of_odd_shapes(t: Make) -> None:
     where=("s.inner IS NULL", "s.n > 30", "size(a) = 3", "renamed IS NULL"),
 )
 def shredded_variants_in_collections(t: Make) -> None:
-    """At each level, under mapped names, with deleted rows."""
+    """The variants are at each level, under mapped names, with deleted rows."""
     t.sql(
         "CREATE TABLE {t} (id BIGINT, `v v` VARIANT, s STRUCT<w: VARIANT, n: BIGINT>, a ARRAY<VARIANT>, m MAP<STRING, VARIANT>,"
         " z ARRAY<STRUCT<q: VARIANT, r: INT>>) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true',"
@@ -179,7 +183,8 @@ def shredded_variants_in_collections(t: Make) -> None:
 
 @case(conf=_SHREDDED, latest_only=True)
 def shredded_variants_at_the_ends(t: Make) -> None:
-    """The extremes of typed values, among them days and times beyond all calendars."""
+    """The least and greatest typed values, among them days and timestamps outside of all calendars.
+    """
     t.sql("CREATE TABLE {t} (id INT, v VARIANT) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true')")
     kinds = {
         "DATE": ["date_from_unix_date(2147483647)", "DATE '0001-01-01'"],

@@ -1,4 +1,6 @@
-"""Type widening: files written with the old types under a schema with the new ones, for each pair the format allows."""
+"""Type widening: files with the old types under a schema with the new types, for each pair that the
+format allows.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from corpus.case import Make, add_case, case
 
 _WIDEN = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true', 'delta.feature.timestampNtz' = 'supported')"
 
-# Old type: values of it, then each new type with a value that only the new one holds.
+# The old type with its values, and each new type with a value that only the new type can hold.
 _PAIRS: dict[str, tuple[list[str], dict[str, str]]] = {
     "TINYINT": (
         ["-128", "127", "5"],
@@ -31,7 +33,9 @@ _PAIRS: dict[str, tuple[list[str], dict[str, str]]] = {
 
 
 def _add_pairs(old: str, values: list[str], news: dict[str, str]) -> None:
-    """One table per old type, with a column for each new type, in a struct and in an array too."""
+    """Adds one table per old type, with a column for each new type, also in a struct and in an
+    array.
+    """
     names = [f"c{i}" for i in range(len(news))]
 
     def insert(t: Make, row: int, cells: list[str]) -> None:
@@ -60,7 +64,7 @@ for _old, (_values, _news) in _PAIRS.items():
 
 @case(where=("p = 5", "p > 127", "q = 1.5", "q IS NULL", "r >= TIMESTAMP_NTZ '2024-01-01 00:00:00'", "r = DATE '2024-01-01'"))
 def widened_partition_columns(t: Make) -> None:
-    """The texts of partition values were written by the old type."""
+    """The strings of partition values were written with the old type."""
     t.sql(f"CREATE TABLE {{t}} (id INT, p TINYINT, q DECIMAL(4,1), r DATE) USING delta PARTITIONED BY (p, q, r) {_WIDEN}")
     t.sql("INSERT INTO {t} VALUES (1, 5, 1.5, DATE '2024-01-01'), (2, -128, null, null), (3, null, 99.9, DATE '1900-01-01')")
     t.sql("ALTER TABLE {t} ALTER COLUMN p TYPE BIGINT")
@@ -111,7 +115,7 @@ def widened_by_schema_evolution(t: Make) -> None:
 
 @case(where=("a = 5",))
 def widening_feature_dropped(t: Make) -> None:
-    """The old files were rewritten, the type changes are gone from the schema."""
+    """The old files were rewritten, and the type changes are no longer in the schema."""
     t.sql(f"CREATE TABLE {{t}} (a INT) USING delta {_WIDEN}")
     t.sql("INSERT INTO {t} VALUES (5)")
     t.sql("ALTER TABLE {t} ALTER COLUMN a TYPE BIGINT")
