@@ -101,7 +101,7 @@ __all__ = [
 ]
 
 
-#: The smallest limit that operations can keep.
+#: The least limit with which all operations can work.
 _LEAST_MEMORY_LIMIT = 1 << 20
 
 
@@ -118,15 +118,15 @@ def set_memory_limit(size_bytes: int) -> None:
 
 
 def finish_background() -> None:
-    """Waits for work that goes on after commits.
+    """Waits for work that continues after commits.
 
-    This is the compaction that the property ``delta.autoOptimize.autoCompact`` asks for. A process
-    waits for it before it ends.
+    The property ``delta.autoOptimize.autoCompact`` requests this work, which is a compaction. A
+    process waits for it before it ends.
     """
     _lakebed.finish_background()
 
 
-# Functions run in the reverse order.
+# The interpreter runs these functions in reverse order.
 atexit.register(_lakebed.close_input)
 atexit.register(finish_background)
 

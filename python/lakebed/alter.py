@@ -1,4 +1,4 @@
-"""Changing the definition of a table. Its rows stay as they are."""
+"""Changes the definition of a table. The rows stay as they are."""
 
 from __future__ import annotations
 

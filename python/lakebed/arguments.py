@@ -1,6 +1,6 @@
-"""Checks of arguments, before anything is read or written.
+"""Checks arguments before anything is read or written.
 
-A wrong type is a ``TypeError``. A value of the right type that makes no sense is an
+A wrong type is a ``TypeError``. An invalid value of the right type is an
 :class:`lakebed.InvalidInputError`. Both messages begin with the argument as it was given. None
 always means "not given".
 """
@@ -68,7 +68,7 @@ _Value = TypeVar("_Value")
 
 
 def integer(name: str, value: Any, *, least: int = 0) -> int | None:
-    """A whole number, also numpy's. True and 1.0 are none."""
+    """Checks a whole number. numpy's integers are whole numbers, and True and 1.0 are not."""
     if value is None:
         return None
     if _is_flag(value):
@@ -83,17 +83,17 @@ def integer(name: str, value: Any, *, least: int = 0) -> int | None:
 
 
 def file_size(name: str, value: Any) -> int | None:
-    """The approximate size of files in bytes."""
+    """Checks an approximate size of files in bytes."""
     return integer(name, value, least=LEAST_FILE_SIZE)
 
 
 def task_size(name: str, value: Any) -> int:
-    """The approximate size of what one task reads, in bytes."""
+    """Checks an approximate number of bytes that one task reads."""
     return given(name, integer(name, value, least=1))
 
 
 def number(name: str, value: Any, *, most: float = math.inf, finite: bool = False) -> float | None:
-    """A number of at least 0."""
+    """Checks a number of at least 0."""
     if value is None:
         return None
     if _is_flag(value) or not isinstance(value, Real):
@@ -108,14 +108,14 @@ def number(name: str, value: Any, *, most: float = math.inf, finite: bool = Fals
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, also numpy's. 1 and "true" are neither."""
+    """Checks a boolean. numpy's booleans are accepted, and 1 and "true" are not."""
     if not _is_flag(value):
         raise _wrong_type(name, value, "True or False")
     return bool(value)
 
 
 def text(name: str, value: Any) -> str | None:
-    """A string that is not blank."""
+    """Checks a string that is not blank."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -126,7 +126,7 @@ def text(name: str, value: Any) -> str | None:
 
 
 def words(name: str, value: Any) -> str | None:
-    """Any string, also an empty one."""
+    """Checks a string, which may be empty."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -135,14 +135,14 @@ def words(name: str, value: Any) -> str | None:
 
 
 def given(name: str, value: _Value | None) -> _Value:
-    """A value that is required."""
+    """Checks that a required value is given."""
     if value is None:
         raise TypeError(f"{name}=None: it must be given")
     return value
 
 
 def word(name: str, value: Any, choices: Any) -> str | None:
-    """One of the keywords of a ``Literal``, in upper or lower case."""
+    """Checks one of the keywords of a ``Literal``, in upper or lower case."""
     if value is None:
         return None
     known = get_args(choices)
@@ -154,7 +154,7 @@ def word(name: str, value: Any, choices: Any) -> str | None:
 
 
 def columns(name: str, value: Any) -> list[str] | None:
-    """Names of columns without repetition. A single name may be given as a string."""
+    """Checks names of columns without repetition. A single name may be given as a string."""
     if value is None:
         return None
     if isinstance(value, (bytes, bytearray, memoryview, Mapping)) or not isinstance(value, (str, Iterable)):
@@ -179,7 +179,7 @@ def columns(name: str, value: Any) -> list[str] | None:
 
 
 def expressions(name: str, value: Any) -> list[tuple[str, str]]:
-    """Columns and their SQL expressions."""
+    """Checks a mapping of columns to SQL expressions."""
     if not isinstance(value, Mapping):
         raise _wrong_type(name, value, "a mapping of columns to SQL expressions")
     for column, expression in value.items():
@@ -195,7 +195,7 @@ def expressions(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def pairs(name: str, value: Any) -> list[tuple[str, str]]:
-    """Pairs of strings."""
+    """Checks pairs of strings."""
     wanted = 'a list of pairs of texts, such as ("row_id", "_id")'
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise _wrong_type(name, value, wanted)
@@ -207,7 +207,7 @@ def pairs(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def texts(name: str, value: Any) -> set[str] | None:
-    """A list of strings. A single string is refused."""
+    """Checks a list of strings. A single string is refused."""
     if value is None:
         return None
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -219,7 +219,7 @@ def texts(name: str, value: Any) -> set[str] | None:
 
 
 def txn(name: str, value: Any) -> dict[str, Any] | None:
-    """An application's id and its number of a write, as a pair."""
+    """Checks an application's id and its number of a write, as a pair."""
     if value is None:
         return None
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
@@ -238,7 +238,9 @@ def txn(name: str, value: Any) -> dict[str, Any] | None:
 
 
 def properties(name: str, value: Any) -> dict[str, str]:
-    """Properties as the strings of the log. ``True`` is written as Delta writes it."""
+    """Checks properties, and returns them as the strings of the log. ``True`` is written as Delta
+    writes it.
+    """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -253,7 +255,9 @@ def properties(name: str, value: Any) -> dict[str, str]:
 
 
 def strings(name: str, value: Any) -> dict[str, str]:
-    """A mapping of strings to strings. The values may be secrets, so messages name only keys."""
+    """Checks a mapping of strings to strings. The values may be secrets, so messages name only
+    keys.
+    """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -270,14 +274,14 @@ def strings(name: str, value: Any) -> dict[str, str]:
 
 
 def function(name: str, value: _Function | None) -> _Function | None:
-    """A function."""
+    """Checks a function."""
     if value is None or callable(value):
         return value
     raise TypeError(f"{name} is of type {type(value).__name__}: it must be a function, or anything that can be called")
 
 
 def location(name: str, value: Any) -> str:
-    """A URL, or a path."""
+    """Checks a URL or a path."""
     try:
         found: str | bytes = os.fspath(value)
     except TypeError:
@@ -290,7 +294,7 @@ def location(name: str, value: Any) -> str:
 
 
 def _characters(name: str, value: str) -> str:
-    """The string, if it can be encoded."""
+    """Checks that the string can be encoded."""
     if printable(value) != value:
         raise _no_sense(name, value, "half of a surrogate pair is no character")
     return value

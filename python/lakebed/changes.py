@@ -20,7 +20,7 @@ class Changes(Rows):
     ``_change_type`` is ``insert``, ``delete``, ``update_preimage`` (the row before an update) or
     ``update_postimage`` (the row after it). ``_commit_version`` and ``_commit_timestamp`` are those
     of the commit. No row is read until one of the ``to_`` methods or a consumer of Arrow streams
-    asks for rows. Made by :meth:`lakebed.Table.changes`.
+    requests rows. :meth:`lakebed.Table.changes` makes this object.
 
     >>> import lakebed as lb, pyarrow as pa
     >>> feed = {"delta.enableChangeDataFeed": True}
@@ -87,7 +87,7 @@ class Changes(Rows):
 
 
 def _bound(which: str, bound: int | datetime | str | None) -> dict[str, Any]:
-    """A bound in the form that `_lakebed` takes.
+    """Returns a bound in the form that `_lakebed` takes.
 
     Commit timestamps are whole milliseconds, so a start between two of them is rounded up.
     """

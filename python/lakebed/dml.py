@@ -1,4 +1,4 @@
-"""Changing rows of a table: delete, update, merge and upsert."""
+"""Changes rows of a table: delete, update, merge and upsert."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def update_rows(table: Table, values: Mapping[str, Any], options: dict[str, Any]
 
 
 class Merge:
-    """A merge of source rows into a table. Each clause says what happens to some rows.
+    """A merge of source rows into a table. Each clause updates, deletes or inserts some rows.
 
     :meth:`execute` runs the merge in one commit. If several clauses concern the same rows, the
-    first one whose ``where`` is true applies. Only the last clause of a kind may have no ``where``.
+    first one with a true ``where`` applies. Only the last clause of a kind may have no ``where``.
     Predicates and values are SQL over the columns of both, ``target.a`` and ``source.b``. The name
     of a column is enough if only one of them has it.
 
@@ -91,7 +91,7 @@ class Merge:
         return self._when("not_matched_by_source", where, "delete", "all")
 
     def explain(self) -> MergeExplanation:
-        """What the merge would do: its keys, and the files that it may change.
+        """Returns the plan of the merge: its keys, and the files that it may change.
 
         It reads the source and the log, but no data.
         """
@@ -148,9 +148,9 @@ class MergeKey:
 
 @dataclass(frozen=True)
 class MergeExplanation:
-    """What a merge would do."""
+    """The plan of a merge."""
 
-    #: The files of the target that it would read, and why it does not skip more.
+    #: The files of the target that the merge would read, and the reasons why it does not skip more.
     scan: Explanation
     #: The values that must be equal. Without keys, each target row is compared with each source
     #: row.

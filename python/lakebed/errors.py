@@ -1,8 +1,8 @@
 """The exceptions of lakebed.
 
-Every error is a :class:`LakebedError`. If Python has a standard exception for the case, the error is an instance of it, too, so
-``except FileNotFoundError`` works without lakebed's names. Messages say what failed, where, and what to do. They never contain
-secrets.
+Every error is a :class:`LakebedError`. If Python has a standard exception for the case, the error
+is an instance of it, too, so ``except FileNotFoundError`` works without lakebed's names. A message
+names the failure, the location and a remedy. Messages never contain secrets.
 """
 
 from __future__ import annotations
@@ -68,14 +68,15 @@ class SchemaMismatchError(LakebedError, ValueError):
 
 
 class ConstraintViolationError(LakebedError, ValueError):
-    """Rows break a rule of the table: a CHECK constraint, NOT NULL, an invariant."""
+    """Rows violate a rule of the table: a CHECK constraint, NOT NULL, an invariant."""
 
 
 class CommitConflictError(LakebedError):
-    """Another writer's commit came first, and this commit conflicts with it."""
+    """Another writer committed first, and this commit conflicts with that one."""
 
-    #: The kind of the conflict: ``ProtocolChanged``, ``MetadataChanged``, ``ConcurrentAppend``, ``ConcurrentDeleteRead``,
-    #: ``ConcurrentDeleteDelete``, ``ConcurrentTransaction`` or ``ConcurrentWrite``.
+    #: The kind of the conflict: ``ProtocolChanged``, ``MetadataChanged``, ``ConcurrentAppend``,
+    #: ``ConcurrentDeleteRead``, ``ConcurrentDeleteDelete``, ``ConcurrentTransaction`` or
+    #: ``ConcurrentWrite``.
     kind: str
     #: The version of the other writer's commit.
     winner_version: int
@@ -90,7 +91,8 @@ class CommitConflictError(LakebedError):
 
 
 class CommitUnknownError(LakebedError):
-    """It is unknown whether the commit was written: the store's answer was lost, and the log could not be read.
+    """It is unknown whether the commit was written. The store's answer was lost, and the log could
+    not be read.
 
     Look for ``txn_id`` in the ``commitInfo`` of the newest versions before you retry.
     """

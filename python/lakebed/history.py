@@ -57,7 +57,7 @@ class History(Sequence[HistoryEntry]):
         return iter(self._entries)
 
     def to_arrow(self) -> pa.Table:
-        """A pyarrow table with one row for each commit. Parameters and metrics are maps."""
+        """Returns a pyarrow table with one row for each commit. Parameters and metrics are maps."""
         import pyarrow as pa
 
         text_map = pa.map_(pa.string(), pa.string())
@@ -107,7 +107,7 @@ def entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntry
 
 
 def _texts(found: Mapping[str, Any] | None) -> dict[str, str | None]:
-    """The values as strings: Delta Spark writes strings here, others write JSON values. None stays
-    None.
+    """Returns the values as strings: Delta Spark writes strings here, others write JSON values.
+    None stays None.
     """
     return {key: value if value is None or isinstance(value, str) else json.dumps(value) for key, value in (found or {}).items()}

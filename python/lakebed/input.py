@@ -1,7 +1,10 @@
-"""Conversion of a caller's data to Arrow: tables, frames, readers, rows, and iterators over batches of any of these kinds.
+"""Converts a caller's data to Arrow: tables, frames, readers, rows, and iterators over batches of
+any of these kinds.
 
-Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`, frames in :mod:`lakebed.adapters`. An exception of the caller's own code becomes the cause
-of an :class:`InvalidInputError`. A ``KeyboardInterrupt``, and every other exception that is no ``Exception``, passes through unchanged.
+Read :func:`stream`. :mod:`lakebed.records` converts dictionaries, and :mod:`lakebed.adapters`
+converts frames. An exception of the caller's own code becomes the cause of an
+:class:`InvalidInputError`. A ``KeyboardInterrupt``, and every other exception that is no
+``Exception``, passes through unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ _END = object()
 
 
 def arrow_schema(schema: Any) -> Any:
-    """The schema as an object with ``__arrow_c_schema__``."""
+    """Returns the schema as an object with ``__arrow_c_schema__``."""
     if hasattr(schema, "__arrow_c_schema__"):
         return schema
     import pyarrow as pa
@@ -39,7 +42,9 @@ def arrow_schema(schema: Any) -> Any:
 
 
 def stream(data: Any) -> Any:
-    """The data as an object with ``__arrow_c_stream__``, or as an iterator over capsules, :class:`Batches`."""
+    """Returns the data as an object with ``__arrow_c_stream__``, or as an iterator over capsules,
+    :class:`Batches`.
+    """
     if _is_lazy(data):
         raise InvalidInputError("a lazy frame has no rows yet: call .collect() on it first")
     if _is_reader(data):
@@ -69,7 +74,9 @@ def stream(data: Any) -> Any:
 
 
 def begins_anew(data: Any) -> bool:
-    """Whether the data can be read again from its beginning. Unknown kinds of data count as readable once."""
+    """Returns whether the data can be read again from its beginning. Unknown kinds of data count as
+    readable once.
+    """
     if is_pandas(data):
         return True
     if isinstance(data, Mapping):
@@ -142,7 +149,7 @@ def _chained(first: Any, items: Iterator[Any]) -> Iterator[Any]:
 
 
 def _numbered(first: Mapping[Any, Any], items: Iterator[Any]) -> Iterator[Mapping[Any, Any]]:
-    """The rows, each of which is a mapping."""
+    """Returns the rows, each of which is a mapping."""
     yield first
     number = 2
     while (row := _tried(f"row {number} of the data", lambda: next(items, _END))) is not _END:
@@ -153,7 +160,7 @@ def _numbered(first: Mapping[Any, Any], items: Iterator[Any]) -> Iterator[Mappin
 
 
 def _instead(item: Any) -> str:
-    """How to make a dictionary of something that is nearly one."""
+    """Returns the advice how to make a dictionary from an object that is similar to one."""
     if hasattr(item, "_asdict"):
         return ": call ._asdict() on it"
     if hasattr(item, "asDict"):
@@ -178,13 +185,15 @@ def _is_reader(data: Any) -> bool:
 
 
 def _is_of(data: Any, package: str, name: str) -> bool:
-    """Whether the value is an instance of this class or of a subclass. The package is not imported."""
+    """Returns whether the value is an instance of this class or of a subclass. The package is not
+    imported.
+    """
     kinds = (kind for kind in type(data).__mro__ if kind.__name__ == name)
     return any(kind.__module__.partition(".")[0].lstrip("_") == package for kind in kinds)
 
 
 def _exported(item: Any) -> Any:
-    """A capsule with a stream, or one with a schema and one with an array."""
+    """Returns a capsule with a stream, or one with a schema and one with an array."""
     item = _arrow(item)
     if hasattr(item, "__arrow_c_array__"):
         return item.__arrow_c_array__()
@@ -192,7 +201,7 @@ def _exported(item: Any) -> Any:
 
 
 def _arrow(data: Any) -> Any:
-    """The data as an object of Arrow's interface."""
+    """Returns the data as an object of Arrow's interface."""
     if is_pandas(data):
         return arrow(data)
     if type(data).__module__.partition(".")[0] == "polars":
@@ -204,7 +213,9 @@ def _arrow(data: Any) -> Any:
 
 
 def _tried(name: str, do: Callable[[], _T]) -> _T:
-    """Calls a function of the caller. Its exception becomes the cause of an error that says where it happened."""
+    """Calls a function of the caller. An exception becomes the cause of an error that names the
+    place.
+    """
     try:
         return do()
     except LakebedError:
@@ -217,6 +228,6 @@ def _tried(name: str, do: Callable[[], _T]) -> _T:
 
 
 def told(error: BaseException) -> str:
-    """The class of an exception and its message, as one text."""
+    """Returns the class of an exception and its message, as one text."""
     said = " ".join(str(part) for part in error.args) if type(error).__module__.startswith("pyarrow") else str(error)
     return printable(f"{type(error).__name__}: {said}") if said else type(error).__name__

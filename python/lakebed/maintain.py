@@ -41,8 +41,8 @@ class PlannedGroup:
 
 
 def layout(zorder_by: list[str] | None, cluster_by: list[str] | None) -> dict[str, list[str]] | None:
-    """The order of rows in new files, in the form that `_lakebed` takes. None keeps the table's
-    order.
+    """Returns the order of rows in new files, in the form that `_lakebed` takes. None keeps the
+    table's order.
     """
     if zorder_by is not None and cluster_by is not None:
         raise InvalidInputError("zorder_by and cluster_by are two ways to order rows: choose one")
@@ -62,7 +62,7 @@ def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[P
 
 
 def plan_optimize(table: Table, options: dict[str, Any]) -> tuple[PlannedGroup, ...]:
-    """The groups of files that would be rewritten together."""
+    """Returns the groups of files that would be rewritten together."""
     return tuple(PlannedGroup(partition, tuple(paths), size) for partition, paths, size in table._table.plan_optimize(options))
 
 

@@ -1,7 +1,8 @@
-"""Groups of keyword arguments that several verbs share, each a ``TypedDict`` for type checkers.
+"""Groups of keyword arguments that several verbs share. Each is a ``TypedDict`` for type checkers.
 
-A function names its group in its signature, ``**options: Unpack[Writing]``, and in the decorator :func:`takes`. The decorator shows the fields
-of the group in ``inspect.signature``, which ``help`` and notebooks read, and refuses every other keyword. :func:`checked` checks the values.
+A function names its group in its signature, ``**options: Unpack[Writing]``, and in the decorator
+:func:`takes`. The decorator shows the fields of the group in ``inspect.signature``, which ``help``
+and notebooks read. It refuses every other keyword. :func:`checked` checks the values.
 """
 
 # The annotations of the groups are read at run time, so they are not postponed.
@@ -41,10 +42,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Storage(TypedDict, total=False):
-    """How to reach the store.
+    """The options that reach the store.
 
     - ``storage_options``: options of the store, with the keys of object_store and deltalake.
-    - ``credentials``: a function that returns such options, with ``expires_at`` (a ``datetime``) if they expire. It is called before that.
+    - ``credentials``: a function that returns such options, with ``expires_at`` (a ``datetime``) if
+      they expire. It is called before that.
     """
 
     storage_options: Mapping[str, str] | None
@@ -52,10 +54,12 @@ class Storage(TypedDict, total=False):
 
 
 class Opening(Storage, total=False):
-    """Which version to open, and how to reach it.
+    """The options that open a table.
 
-    - ``version`` or ``timestamp``: the version, by its number or as of a ``datetime`` with a zone (or ISO text with one).
-    - ``absolute_paths``: whether to follow paths out of the table's root, which shallow clones have.
+    - ``version`` or ``timestamp``: the version, by its number or as of a ``datetime`` with a zone
+      (or ISO text with one).
+    - ``absolute_paths``: whether to follow paths out of the table's root, which shallow clones
+      have.
     """
 
     version: int | None
@@ -64,7 +68,7 @@ class Opening(Storage, total=False):
 
 
 class Committing(TypedDict, total=False):
-    """How to commit.
+    """The options of a commit.
 
     - ``user_metadata``: a text of your own, which the history keeps.
     - ``timeout``: the seconds to keep trying while other writers commit first.
@@ -75,22 +79,24 @@ class Committing(TypedDict, total=False):
 
 
 class Identified(Committing, total=False):
-    """How to commit a change once.
+    """The options of a change that is committed once.
 
-    - ``txn``: an application's id and its number of the change. A change that the table knows already is not committed again.
+    - ``txn``: an application's id and its number of the change. A change that the table knows
+      already is not committed again.
     """
 
     txn: tuple[str, int] | None
 
 
 class Writing(Committing, total=False):
-    """How to write data files.
+    """The options of data files.
 
-    - ``target_file_size``: about how large files become, in bytes.
+    - ``target_file_size``: the approximate size of files in bytes.
     - ``compression``: the codec of the files.
     - ``row_group_rows``: the most rows of a row group.
     - ``bloom_columns``: columns that get Bloom filters.
-    - ``on_lossy``: whether digits that a column cannot hold are an ``error``, or are cut off (``truncate``).
+    - ``on_lossy``: whether digits that a column cannot hold are an ``error``, or are cut off
+      (``truncate``).
     """
 
     target_file_size: int | None
@@ -101,7 +107,7 @@ class Writing(Committing, total=False):
 
 
 class Defining(TypedDict, total=False):
-    """What a new table is.
+    """The options of a new table.
 
     - ``partition_by``: the partition columns.
     - ``cluster_by``: the clustering columns.
@@ -132,7 +138,8 @@ class WritingTo(Overwriting, Storage, total=False):
 class Changing(Identified, total=False):
     """The options of a change of rows.
 
-    - ``retries``: whether to do the change again if another writer commits something that it depends on.
+    - ``retries``: whether to retry the change if another writer commits something on which it
+      depends.
     """
 
     retries: Annotated[bool, True]
@@ -141,7 +148,7 @@ class Changing(Identified, total=False):
 class Rewriting(Changing, total=False):
     """The options of a change that writes new files.
 
-    - ``target_file_size``: about how large new files become, in bytes.
+    - ``target_file_size``: the approximate size of new files in bytes.
     """
 
     target_file_size: int | None
@@ -150,8 +157,10 @@ class Rewriting(Changing, total=False):
 class Merging(Rewriting, total=False):
     """The options of a merge.
 
-    - ``schema_mode``: whether a merge adds columns that only the source has (``merge``), or not (``enforce``).
-    - ``on_lossy``: whether digits of the source that no column can hold are an ``error``, or are cut off (``truncate``).
+    - ``schema_mode``: whether a merge adds columns that only the source has (``merge``), or not
+      (``enforce``).
+    - ``on_lossy``: whether digits of the source that no column can hold are an ``error``, or are
+      cut off (``truncate``).
     """
 
     schema_mode: Annotated[Evolution, "enforce"]
@@ -206,12 +215,12 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options in the form that `_lakebed` takes."""
+    """Returns the options in the form that `_lakebed` takes."""
     return {name: _CHECKS[name](name, value) for name, value in options.items()}
 
 
 def located(uri: str | os.PathLike[str], storage: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a table is, and how to reach it."""
+    """Returns the options that locate a table."""
     return {
         "uri": arguments.location("uri", uri),
         "storage_options": arguments.strings("storage_options", storage.get("storage_options")),
@@ -220,12 +229,14 @@ def located(uri: str | os.PathLike[str], storage: Mapping[str, Any]) -> dict[str
 
 
 def reopening(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that open a table again, out of those that wrote it."""
+    """Returns the options that open a table again, out of those that wrote it."""
     return {**{name: options[name] for name in ("uri", "storage_options", "credentials")}, "absolute_paths": False}
 
 
 def takes(group: Any) -> Callable[[_Function], _Function]:
-    """Makes a function whose last parameter is ``**options`` take the options of a group, and no others."""
+    """Decorates a function with a last parameter ``**options``. The function then takes the options
+    of a group and no others.
+    """
     fields = get_type_hints(group, include_extras=True)
 
     def decorate(function: _Function) -> _Function:
@@ -252,7 +263,9 @@ def takes(group: Any) -> Callable[[_Function], _Function]:
 
 
 def _of_hint(hint: Any) -> dict[str, Any]:
-    """The annotation and the default of a field. The default is None, unless the field is annotated with another one."""
+    """Returns the annotation and the default of a field. The default is None, unless the field is
+    annotated with another one.
+    """
     if get_origin(hint) is Annotated:
         annotation, default = get_args(hint)
         return {"annotation": annotation, "default": default}

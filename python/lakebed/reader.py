@@ -1,4 +1,4 @@
-""":func:`read` and :func:`exists`: reading a table by its location."""
+""":func:`read` and :func:`exists` read a table by its location."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(
     limit: int | None = None,
     **options: Unpack[Opening],
 ) -> Scan:
-    """A lazy scan of a table: ``to_pandas()``, ``to_arrow()`` and the like read its rows.
+    """Returns a lazy scan of a table: ``to_pandas()``, ``to_arrow()`` and the like read its rows.
 
     Short for ``Table(uri, ...).scan(columns, where=where, limit=limit)``. ``version``,
     ``timestamp``, ``storage_options``, ``credentials`` and ``absolute_paths`` are those of
@@ -41,7 +41,7 @@ def read(
 
 @takes(Storage)
 def exists(uri: str | os.PathLike[str], **options: Unpack[Storage]) -> bool:
-    """Whether there is a table at ``uri``.
+    """Returns whether there is a table at ``uri``.
 
     An unreachable store and a damaged table raise an error. ``storage_options`` and ``credentials``
     are those of :class:`lakebed.Table`.

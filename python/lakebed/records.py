@@ -1,4 +1,6 @@
-"""Columns and rows of Python's own values as Arrow tables. :mod:`lakebed.values` converts the values."""
+"""Converts columns and rows of Python's own values to Arrow tables. :mod:`lakebed.values` converts
+the values.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ __all__ = ["from_columns", "from_rows"]
 
 
 def from_rows(rows: Iterable[Mapping[Any, Any]]) -> pa.Table:
-    """Rows as a table. It has every column that any row has, null where a row lacks it."""
+    """Returns rows as a table. It has every column that any row has. If a row lacks a column, its
+    value is null.
+    """
     import pyarrow as pa
 
     rows = list(rows)
@@ -27,7 +31,7 @@ def from_rows(rows: Iterable[Mapping[Any, Any]]) -> pa.Table:
 
 
 def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
-    """Columns by their names as a table."""
+    """Returns columns by their names as a table."""
     import pyarrow as pa
 
     _check_names(columns, "a dictionary without columns")
@@ -57,7 +61,7 @@ def _check_names(names: Mapping[Any, Any], what: str) -> None:
 
 
 def _column(name: str, values: Any, what: str) -> Any:
-    """Values as an Arrow array; ``what`` is the word for one value in messages."""
+    """Returns values as an Arrow array. ``what`` is the word for one value in messages."""
     import pyarrow as pa
 
     if is_pandas(values, "Series", "Index", "ExtensionArray"):

@@ -1,4 +1,4 @@
-"""The methods that return rows, which scans and changes share."""
+"""The methods that return rows. Scans and changes share them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Rows(ABC):
 
     @abstractmethod
     def _stream(self) -> _lakebed.ArrowStream:
-        """A stream of all rows, from the first one."""
+        """Returns a stream of all rows, from the first one."""
 
     @abstractmethod
     def _delta_schema(self) -> str:
-        """The columns from which the rows' columns were selected, with Delta's types."""
+        """Returns the columns from which the rows' columns were selected, with Delta's types."""
 
     @abstractmethod
     def __arrow_c_schema__(self) -> object:
-        """Arrow's PyCapsule interface: the schema."""
+        """Returns the schema by Arrow's PyCapsule interface."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -49,28 +49,30 @@ class Rows(ABC):
         return self._stream().__arrow_c_stream__(requested_schema)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """A reader of record batches, for rows that do not fit in memory."""
+        """Returns a reader of record batches, for rows that do not fit in memory."""
         return reader(self._stream())
 
     def to_arrow(self) -> pa.Table:
-        """All rows as a pyarrow table."""
+        """Returns all rows as a pyarrow table."""
         return read(self._stream())
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
-        """All rows as a pandas data frame; ``options`` go to :meth:`pyarrow.Table.to_pandas`."""
+        """Returns all rows as a pandas data frame; ``options`` go to
+        :meth:`pyarrow.Table.to_pandas`.
+        """
         return self.to_arrow().to_pandas(**options)
 
     def to_polars(self) -> pl.DataFrame:
-        """All rows as a polars data frame."""
+        """Returns all rows as a polars data frame."""
         return to_polars(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A DuckDB relation over all rows, in this ``connection`` or in a new one."""
+        """Returns a DuckDB relation over all rows, in this ``connection`` or in a new one."""
         return to_duckdb(self.to_arrow, connection)
 
 
 def narrowed(columns: str | Sequence[str] | None, where: str | None, limit: int | None = None) -> dict[str, Any]:
-    """The options of `_lakebed` for these columns, this predicate and this limit."""
+    """Returns the options of `_lakebed` for these columns, this predicate and this limit."""
     found = {
         "columns": arguments.columns("columns", columns),
         "where": arguments.text("where", where),

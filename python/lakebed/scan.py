@@ -1,4 +1,4 @@
-"""A scan: a description of rows to read. Nothing is read when it is made."""
+"""A scan: a description of rows to read. Making a scan reads nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ExplainedConjunct:
     #: The files that it skips by partition values, and by statistics.
     skipped_by_partition: int
     skipped_by_statistics: int
-    #: Why it does not skip the other files. None if no file is left.
+    #: The reason why it does not skip the other files. None if no file is left.
     reason: str | None
 
     def __str__(self) -> str:
@@ -41,7 +41,8 @@ class ExplainedConjunct:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a scan would read, and why it does not skip more."""
+    """The plan of a scan: the files that it would read, and the reasons why it does not skip more.
+    """
 
     #: The table's URL and version.
     table: str
@@ -71,7 +72,7 @@ class Explanation:
 class Scan(Rows):
     """A scan of one version of a table.
 
-    Nothing is read until one of the ``to_`` methods or a consumer of Arrow streams asks for rows.
+    Nothing is read until one of the ``to_`` methods or a consumer of Arrow streams requests rows.
 
     >>> import lakebed as lb
     >>> scan = lb.Table("examples/trips").scan(columns=["city"], where="fare > 20", limit=1)
@@ -103,7 +104,7 @@ class Scan(Rows):
         return text
 
     def head(self, n: int = 5) -> pa.Table:
-        """The first ``n`` rows, or all rows if there are fewer, as a pyarrow table.
+        """Returns the first ``n`` rows, or all rows if there are fewer, as a pyarrow table.
 
         A table has no order, so these can be any rows.
         """
@@ -112,18 +113,18 @@ class Scan(Rows):
         return read(self._table.scan(options))
 
     def count(self) -> int:
-        """The number of rows. If the statistics are exact, no data is read."""
+        """Returns the number of rows. If the statistics are exact, no data is read."""
         return self._table.count(self._options)
 
     def files(self) -> pa.Table:
-        """The data files that may contain rows: path, typed partition values, size, times and row
-        counts.
+        """Returns the data files that may contain rows: path, typed partition values, size, times
+        and row counts.
         """
         return read(self._table.files(self._options, False))
 
     def _files_for_engines(self) -> pa.Table:
-        """The same files, and whether the bounds in their footers are known to cover NaN. May read
-        footers.
+        """Returns the same files, and whether the bounds in their footers are known to cover NaN.
+        May read footers.
         """
         return read(self._table.files(self._options, True))
 
@@ -137,13 +138,14 @@ class Scan(Rows):
         return self._table.tasks(self._options, size, arguments.texts("paths", paths))
 
     def _deleted_tasks(self, paths: Iterable[str]) -> list[bytes]:
-        """One task for each of these files that has a deletion vector. It reads the deleted
+        """Returns one task for each of these files that has a deletion vector. It reads the deleted
         rows.
         """
         return self._table.deleted_tasks(self._options, set(paths))
 
     def explain(self) -> Explanation:
-        """How many files each predicate of the filter skips, and why it does not skip the others.
+        """Returns how many files each predicate of the filter skips, and the reason why it does not
+        skip the others.
 
         It reads the log, but no data.
         """

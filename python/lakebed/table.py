@@ -80,7 +80,7 @@ class Table:
         return self
 
     def _with(self, table: _lakebed.Table) -> Table:
-        """The handle of another version of this table."""
+        """Returns the handle of another version of this table."""
         return self._wrap(table, self._given)
 
     @property
@@ -122,7 +122,7 @@ class Table:
         limit: int | None = None,
         row_columns: Sequence[tuple[str, str]] = (),
     ) -> Scan:
-        """A lazy scan of the table.
+        """Returns a lazy scan of the table.
 
         - ``columns``: the columns to return; ``"a.b"`` names a field of a struct.
         - ``where``: a predicate in SQL. The scan returns the rows for which it is true.
@@ -148,7 +148,7 @@ class Table:
     def to_arrow(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pa.Table:
-        """All rows as a pyarrow table.
+        """Returns all rows as a pyarrow table.
 
         Short for ``scan(columns, where=where, limit=limit).to_arrow()``.
         """
@@ -157,7 +157,7 @@ class Table:
     def to_reader(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pa.RecordBatchReader:
-        """All rows as a reader of record batches.
+        """Returns all rows as a reader of record batches.
 
         Short for ``scan(columns, where=where, limit=limit).to_reader()``.
         """
@@ -166,7 +166,7 @@ class Table:
     def to_pandas(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pd.DataFrame:
-        """All rows as a pandas data frame.
+        """Returns all rows as a pandas data frame.
 
         Short for ``scan(columns, where=where, limit=limit).to_pandas()``.
         """
@@ -175,7 +175,7 @@ class Table:
     def to_polars(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pl.DataFrame:
-        """All rows as a polars data frame.
+        """Returns all rows as a polars data frame.
 
         Short for ``scan(columns, where=where, limit=limit).to_polars()``.
         """
@@ -189,14 +189,14 @@ class Table:
         where: str | None = None,
         limit: int | None = None,
     ) -> duckdb.DuckDBPyRelation:
-        """All rows as a DuckDB relation.
+        """Returns all rows as a DuckDB relation.
 
         Short for ``scan(columns, where=where, limit=limit).to_duckdb(connection)``.
         """
         return self.scan(columns, where=where, limit=limit).to_duckdb(connection)
 
     def head(self, n: int = 5, *, columns: str | Sequence[str] | None = None, where: str | None = None) -> pa.Table:
-        """The first ``n`` rows, or all rows if the table has fewer.
+        """Returns the first ``n`` rows, or all rows if the table has fewer.
 
         Short for ``scan(columns, where=where).head(n)``.
         """
@@ -210,7 +210,7 @@ class Table:
         columns: str | Sequence[str] | None = None,
         where: str | None = None,
     ) -> Changes:
-        """The change data feed: what the versions from ``start`` to ``end`` did to rows.
+        """Returns the change data feed: the changes of rows in the versions ``start`` to ``end``.
 
         Both ends are included; see :class:`lakebed.Changes`. Without ``end``, the feed ends at the
         newest version of the table, also if this handle is older. Both are versions or timestamps
@@ -230,13 +230,13 @@ class Table:
         return Changes(self._table, start, end, columns, where)
 
     def files(self, *, where: str | None = None) -> pa.Table:
-        """The data files of this version, or those that may contain rows for which ``where`` is
-        true.
+        """Returns the data files of this version, or those that may contain rows for which
+        ``where`` is true.
         """
         return self.scan(where=where).files()
 
     def count(self, where: str | None = None) -> int:
-        """The number of rows, or of rows for which the SQL predicate ``where`` is true.
+        """Returns the number of rows, or of rows for which the SQL predicate ``where`` is true.
 
         The statistics of the files answer it if they are exact.
 
@@ -247,8 +247,8 @@ class Table:
         return self.scan(where=where).count()
 
     def history(self, limit: int | None = None) -> History:
-        """The commits up to this version that the log still has, newest first, at most ``limit`` of
-        them.
+        """Returns the commits up to this version that the log still has, newest first, at most
+        ``limit`` of them.
         """
         return History([entry(*found) for found in self._table.history(arguments.integer("limit", limit))])
 
@@ -264,7 +264,8 @@ class Table:
         return Detail(**fields)
 
     def transaction_version(self, app_id: str) -> int | None:
-        """The highest number of a write by the application ``app_id``, as given with ``txn``.
+        """Returns the highest number of a write by the application ``app_id``, as given with
+        ``txn``.
 
         It is None if the table does not know the application. A write with that number or a lower
         one is not committed again. A stream uses the id of its query as ``app_id``.
@@ -312,7 +313,7 @@ class Table:
         return self._table.compact_log(start, end)
 
     def refresh(self) -> Table:
-        """A handle on the newest version. It costs one listing and reads the new commits.
+        """Returns a handle on the newest version. It costs one listing and reads the new commits.
 
         This handle does not change.
         """
@@ -409,9 +410,9 @@ class Table:
         target_alias: str = "target",
         **options: Unpack[Merging],
     ) -> Merge:
-        """A merge of rows into the newest version of this table.
+        """Returns a merge of rows into the newest version of this table.
 
-        Say with the ``when_`` methods what happens to the rows, then call ``execute()``.
+        The ``when_`` methods add its clauses, and ``execute()`` runs it.
 
         - ``source``: any Arrow data, as for :func:`lakebed.write`. It is read once, and may be
           larger than memory.
@@ -617,7 +618,7 @@ def _reopen(given: dict[str, Any], version: int, table_id: str) -> Table:
 
 
 def _merging(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a merge. It cannot replace the schema, and reading its source needs
+    """Returns the options of a merge. It cannot replace the schema, and reading its source needs
     `on_lossy`.
     """
     evolution = arguments.word("schema_mode", options.get("schema_mode"), Evolution)

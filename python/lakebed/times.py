@@ -1,4 +1,4 @@
-"""Timestamps as the log has them: milliseconds since the epoch."""
+"""Timestamps as in the log: milliseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def milliseconds(name: str, timestamp: Any, *, up: bool = False) -> int:
-    """A ``datetime`` with a zone, or ISO text with one, rounded down or up.
+    """Converts a ``datetime`` with a zone, or ISO text with one, rounded down or up.
 
     `name` is the argument's name, for messages.
     """
@@ -41,6 +41,6 @@ def milliseconds(name: str, timestamp: Any, *, up: bool = False) -> int:
 
 
 def moment(milliseconds: int) -> datetime:
-    """The timestamp in UTC."""
+    """Returns the timestamp in UTC."""
     seconds, rest = divmod(milliseconds, 1_000)
     return datetime.fromtimestamp(seconds, tz=timezone.utc).replace(microsecond=rest * 1_000)

@@ -1,4 +1,4 @@
-"""Python's own values as an Arrow array: the only place that infers types.
+"""Converts Python's own values to an Arrow array. This is the only module that infers types.
 
 Read :func:`array_of`. pyarrow infers the type from all values. If a column mixes values of several
 kinds, and pyarrow would convert them to one kind with a loss, they are refused. If pyarrow would
@@ -28,7 +28,8 @@ _OF_POLARS = {"Object": "Python objects", "Int128": "numbers of 128 bits", "UInt
 
 
 def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) -> Any:
-    """The values of a column as an array. ``what`` is the word for one value in messages."""
+    """Returns the values of a column as an array. ``what`` is the word for one value in messages.
+    """
     import pyarrow as pa
 
     try:
@@ -47,8 +48,8 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
 
 
 def _inferred(name: str, values: Any, what: str, nan_is_null: bool) -> tuple[Any, Any]:
-    """The array of the values, and the values, converted if pyarrow does not take them as they
-    are.
+    """Returns the array of the values, and the values, converted if pyarrow does not take them as
+    they are.
     """
     import pyarrow as pa
 
@@ -85,7 +86,8 @@ def check_name(name: Any, of: str = "column") -> None:
 def refuse_dtype(name: str, dtype: Any) -> None:
     """Refuses types that Arrow would take for something else.
 
-    Arrow makes a number of its units since 1970 of a period of pandas. Polars hands over the addresses of its objects.
+    Arrow converts a period of pandas to a number of its units since 1970. Polars passes the
+    addresses of its Python objects.
     """
     if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
         raise InvalidInputError(
@@ -97,18 +99,18 @@ def refuse_dtype(name: str, dtype: Any) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short, and of characters that every output can print."""
+    """Returns a value in a message: short, and of characters that every output can print."""
     text = printable(repr(value))
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def printable(text: str) -> str:
-    """The text with escapes instead of halves of surrogate pairs, which no encoding has."""
+    """Returns the text with escapes instead of halves of surrogate pairs, which no encoding has."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def with_article(value: Any) -> str:
-    """The type of a value with its article: "an int", "a DataFrame", "None"."""
+    """Returns the type of a value with its article: "an int", "a DataFrame", "None"."""
     if value is None:
         return "None"
     name = type(value).__name__
@@ -130,7 +132,7 @@ def _tried(name: str, values: Sequence[Any], what: str, nan_is_null: bool) -> An
 
 
 def _first_that_fails(values: Sequence[Any], nan_is_null: bool) -> int:
-    """The position of the first value with which pyarrow fails."""
+    """Returns the position of the first value with which pyarrow fails."""
     import pyarrow as pa
 
     good, bad = 0, len(values)
@@ -145,7 +147,7 @@ def _first_that_fails(values: Sequence[Any], nan_is_null: bool) -> int:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """The value, and the values in it, in forms that pyarrow takes outside of frames.
+    """Returns the value, and the values in it, in forms that pyarrow takes outside of frames.
 
     NaT and NA of pandas, numpy's dates and times, and series are converted.
     """
@@ -167,7 +169,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _has_pandas(values: Any) -> bool:
-    """Whether pandas values may be among these values or in them."""
+    """Returns whether pandas values may be among these values or in them."""
     if getattr(getattr(values, "dtype", None), "kind", "O") != "O":
         return False
     return any(
@@ -177,7 +179,7 @@ def _has_pandas(values: Any) -> bool:
 
 
 def _of_numpy(value: Any) -> Any:
-    """A numpy date, time or duration as Python's, or as pandas' if it has finer digits."""
+    """Returns a numpy date, time or duration as Python's, or as pandas' if it has finer digits."""
     import numpy as np
 
     unit = np.datetime_data(value.dtype)[0]
@@ -192,7 +194,7 @@ def _of_numpy(value: Any) -> Any:
 
 
 def _exact(name: str, values: Iterable[Any], data_type: pa.DataType) -> pa.DataType:
-    """The type that holds all values without a loss. ``data_type`` is the type that pyarrow
+    """Returns the type that holds all values without a loss. ``data_type`` is the type that pyarrow
     inferred.
     """
     import pyarrow as pa
@@ -237,7 +239,9 @@ def _exact_struct(name: str, given: Sequence[Any], data_type: pa.StructType) -> 
 
 
 def _refuse_mixed(name: str, given: Sequence[Any]) -> None:
-    """Refuses mixes that pyarrow would silently convert to one type: dates and times, times with and without zone, text and bytes."""
+    """Refuses mixes that pyarrow would silently convert to one type: dates and times, times with
+    and without zone, text and bytes.
+    """
     found = {_kind(value): value for value in reversed(given)}
     if len(found) > 1:
         (one, first), (other, second) = sorted(found.items())[:2]
@@ -247,7 +251,9 @@ def _refuse_mixed(name: str, given: Sequence[Any]) -> None:
 
 
 def _may_lose(data_type: pa.DataType) -> bool:
-    """Whether pyarrow makes values of this type of others that say more."""
+    """Returns whether pyarrow may have made values of this type from values of other types with a
+    loss.
+    """
     import pyarrow as pa
 
     kinds = pa.types
@@ -266,7 +272,7 @@ def _kind(value: Any) -> str:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether this is one of the missing values of pandas and numpy."""
+    """Returns whether this is one of the missing values of pandas and numpy."""
     kind = type(value).__name__
     return kind in ("NaTType", "NAType") or (kind in ("datetime64", "timedelta64") and bool(value != value))
 
@@ -280,7 +286,9 @@ def _has_nanoseconds(value: Any) -> bool:
 
 
 def _unknown(dtype: Any) -> str:
-    """The Polars type that no table can have, either this one or one nested in it. An empty string if there is none."""
+    """Returns the Polars type that no table can have, either this one or one nested in it. An empty
+    string if there is none.
+    """
     inner = [getattr(dtype, "inner", None), *(field.dtype for field in getattr(dtype, "fields", ()))]
     return (
         str(dtype)

@@ -1,4 +1,4 @@
-""":func:`create` and :func:`write`: creating tables and writing rows by location."""
+""":func:`create` and :func:`write` create tables and write rows by location."""
 
 from __future__ import annotations
 

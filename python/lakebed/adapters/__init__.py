@@ -1,3 +1,3 @@
-"""One module for each library whose data lakebed takes or returns. It imports the library when
-used.
+"""One module for each library with data that lakebed takes or returns. A module imports its library
+when it is used.
 """

@@ -16,8 +16,8 @@ __all__ = ["to_duckdb"]
 
 
 def to_duckdb(read: Callable[[], pa.Table], connection: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyRelation:
-    """A relation over the rows, in this connection or in a new one. The connection is checked
-    first.
+    """Returns a relation over the rows, in this connection or in a new one. The connection is
+    checked first.
     """
     import duckdb
 

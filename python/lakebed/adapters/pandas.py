@@ -14,7 +14,8 @@ __all__ = ["arrow", "is_pandas", "series"]
 
 
 def is_pandas(data: Any, *names: str) -> bool:
-    """Whether this is a pandas data frame or series, or one of its classes with these ``names``.
+    """Returns whether this is a pandas data frame or series, or one of its classes with these
+    ``names``.
 
     It does not import pandas.
     """
@@ -23,7 +24,7 @@ def is_pandas(data: Any, *names: str) -> bool:
 
 
 def arrow(frame: Any) -> pa.Table:
-    """A pandas frame as a pyarrow table. A named index becomes a column; an unnamed one is
+    """Returns a pandas frame as a pyarrow table. A named index becomes a column; an unnamed one is
     dropped.
     """
     import pyarrow as pa
@@ -44,7 +45,8 @@ def arrow(frame: Any) -> pa.Table:
 
 
 def series(name: str, values: Any, what: str) -> Any:
-    """A pandas series or another pandas array as an Arrow array. NaN is null, as in pandas."""
+    """Returns a pandas series or another pandas array as an Arrow array. NaN is null, as in pandas.
+    """
     refuse_dtype(name, values.dtype)
     if type(values.dtype).__name__ == "SparseDtype":
         values = values.sparse.to_dense() if hasattr(values, "sparse") else values.to_dense()
@@ -52,7 +54,7 @@ def series(name: str, values: Any, what: str) -> Any:
 
 
 def _with_index(frame: Any) -> Any:
-    """The frame with the names of its index among its columns."""
+    """Returns the frame with the names of its index among its columns."""
     names = [name for name in frame.index.names if name is not None]
     if not names:
         return frame

@@ -1,4 +1,4 @@
-"""Polars frames: checking those that are written, and making those that scans return."""
+"""Checks polars frames that are written, and makes polars frames from scans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_polars(frame: Any) -> None:
 
 
 def to_polars(rows: pa.Table) -> pl.DataFrame:
-    """The rows as a polars data frame."""
+    """Returns the rows as a polars data frame."""
     import polars as pl
 
     return pl.DataFrame(rows)

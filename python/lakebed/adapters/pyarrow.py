@@ -21,7 +21,8 @@ def read(stream: _lakebed.ArrowStream) -> pa.Table:
 
 
 def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
-    """A reader of a stream. Unlike in a C stream, errors keep their class and Ctrl-C works."""
+    """Returns a reader of a stream. Unlike in a C stream, errors keep their class and Ctrl-C works.
+    """
     import pyarrow as pa
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -32,7 +33,7 @@ def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
 
 
 def schema_of(capsule: object) -> pa.Schema:
-    """A schema from a capsule."""
+    """Returns a schema from a capsule."""
     import pyarrow as pa
 
     wrapped: Any = _CSchema(capsule)
@@ -40,7 +41,7 @@ def schema_of(capsule: object) -> pa.Schema:
 
 
 class _CSchema:
-    """Wraps a capsule for pyarrow, which asks objects for capsules."""
+    """Wraps a capsule for pyarrow, which takes capsules only from objects with a method."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule

@@ -1,6 +1,6 @@
 """The stream source for Spark 4.2 and later.
 
-These versions pass the start of a batch and its limit, and ask for a last offset for
+These versions pass the start of a batch and its limit. They also request a last offset for
 `availableNow`.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["AdmittingReader"]
 
 
 class AdmittingReader(StreamReader, SupportsTriggerAvailableNow):
-    """A stream reader whose batches are limited by its options."""
+    """A stream reader with batches that its options limit."""
 
     #: The offset at which an `availableNow` query ends.
     _until: str | None = None

@@ -1,4 +1,4 @@
-"""Checks of arguments that only Spark's functions have. :mod:`lakebed.arguments` has all others."""
+"""Checks arguments that only Spark's functions have. :mod:`lakebed.arguments` checks all others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_frame(df: Any) -> None:
 
 
 def condition(value: Any) -> str | None:
-    """A predicate in SQL."""
+    """Checks a predicate in SQL."""
     if hasattr(value, "isNotNull"):
         raise TypeError(
             f'where={value!r}: it must be text in SQL, such as "id > 5": lakebed plans with it before Spark sees any rows. '

@@ -1,4 +1,4 @@
-"""How Spark splits rows into batches for Python.
+"""Splits rows into batches for Python by a row count instead of a size.
 
 Spark computes the size of a batch after each row, column by column. For a wide table, this takes
 longer than everything else (measured: a third of the time of writing 16 columns). If no row is
@@ -27,7 +27,8 @@ _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: With this setting, Spark does not compute sizes.
 _ANY_SIZE = (1 << 31) - 1
 _MOST_ROWS = 2048
-#: Of the texts of a row: so many bytes make the rows of a batch what Spark takes for one otherwise, 64 MiB.
+#: The most bytes of the strings of a row. With rows of this size, a batch has 64 MiB, which is
+#: Spark's own limit of a batch.
 _MOST_BYTES = (64 << 20) // _MOST_ROWS
 #: The error of a task that finds a larger row.
 _LARGER = "lakebed: a row is too large to count rows"
@@ -77,7 +78,7 @@ def _is_text(data_type: DataType) -> bool:
 
 
 def _of_small_rows(rows: DataFrame) -> DataFrame:
-    """The rows. A large row raises an error."""
+    """Returns the rows. A large row raises an error."""
     texts = [F.col(types.quoted(field.name)) for field in rows.schema.fields if _is_text(field.dataType)]
     if not texts:
         return rows

@@ -35,7 +35,7 @@ def changes(
     target_task_size: int = TASK_BYTES,
     **storage: Unpack[Storage],
 ) -> DataFrame:
-    """The change data feed of a table as a data frame.
+    """Returns the change data feed of a table as a data frame.
 
     It has the changes of the versions from ``start`` to ``end``, or to the newest version. The
     versions are chosen now. The log is read now, and lakebed's reader reads the data on the

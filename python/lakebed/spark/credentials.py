@@ -1,4 +1,4 @@
-"""How a worker reaches the store. Secrets in options that Spark would send are refused."""
+"""The access of a worker to the store. Secrets in options that Spark would send are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Access:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Access:
-        """The access for the arguments of a call."""
+        """Returns the access for the arguments of a call."""
         storage_options = arguments.strings("storage_options", options.get("storage_options"))
         return cls(storage_options, options.get("credentials"), options.get("absolute_paths", False))
 
@@ -52,8 +52,8 @@ class Access:
             _refuse_carried(self.credentials)
 
     def options(self) -> dict[str, Any]:
-        """The keyword arguments of `lakebed.Table`, `lakebed.read_task` and other functions that
-        open a store.
+        """Returns the keyword arguments of `lakebed.Table`, `lakebed.read_task` and other functions
+        that open a store.
         """
         return {
             "storage_options": dict(self.storage_options),
@@ -69,7 +69,7 @@ def _refuse_carried(credentials: Credentials) -> None:
     try:
         found = dict(credentials())
     except Exception:
-        return  # Whoever opens the store with it tells what is wrong.
+        return  # Opening the store will raise the error.
     pickled: bytes = CloudPickleSerializer().dumps(credentials)  # type: ignore[no-untyped-call]
     carried = sorted(
         name
@@ -84,8 +84,8 @@ def _refuse_carried(credentials: Credentials) -> None:
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    """Whether a storage option may hold a secret. Every option that is not known to be harmless
-    may.
+    """Returns whether a storage option may hold a secret. Every option that is not known to be
+    harmless may.
     """
     option = {name: value}
     return _lakebed.options_without_secrets(option) != option

@@ -1,9 +1,9 @@
 """Deletion vectors for Spark's own reader: a join removes the deleted rows.
 
 The join has one row per file, with the file's size and the bits of its deleted rows. The reader's
-rows find it by the size, which has only one spelling. It is an anti join, because Spark knows that
-these do not add rows. It is a broadcast join, so that the data is not shuffled. Read
-:func:`without` first.
+rows find the row of their file by the size, because a size has only one spelling. The join is an
+anti join, because anti joins do not add rows, as Spark knows. It is a broadcast join, so that the
+data is not shuffled. Read :func:`without` first.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _SCHEMA = StructType([StructField("size_bytes", LongType()), StructField("delete
 
 
 def of_files(spark: SparkSession, name: str, scan: Scan, paths: Iterable[str], access: Access) -> DataFrame:
-    """The deleted rows of files, which their paths in the log name. One number holds the bits of 64
-    rows.
+    """Returns the deleted rows of files, which their paths in the log name. One number holds the
+    bits of 64 rows.
 
     The scan has the row index and the file size.
     """
@@ -41,7 +41,7 @@ def of_files(spark: SparkSession, name: str, scan: Scan, paths: Iterable[str], a
 
 
 def without(found: DataFrame, deleted: DataFrame) -> DataFrame:
-    """The rows of Spark's reader without the deleted rows."""
+    """Returns the rows of Spark's reader without the deleted rows."""
     size, row, words = (_unused(found, name) for name in ("file_size", "row_index", "deleted"))
     rows = found.select("*", F.col("_metadata.file_size").alias(size), F.col("_metadata.row_index").alias(row))
     deleted = deleted.select(F.col("size_bytes").alias("size_bytes_of_" + size), F.col("deleted").alias(words))
@@ -52,14 +52,14 @@ def without(found: DataFrame, deleted: DataFrame) -> DataFrame:
 
 
 def _unused(found: DataFrame, name: str) -> str:
-    """A name that no column has."""
+    """Returns a name that no column has."""
     while name.lower() in (column.lower() for column in found.columns):
         name += "_"
     return name
 
 
 def _words(access: Access, task: bytes) -> Iterator[pa.RecordBatch]:
-    """The row of a file, from the positions of its deleted rows."""
+    """Returns the row of a file, from the positions of its deleted rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -56,7 +56,7 @@ def told() -> Iterator[None]:
 
 
 def own_error(text: str) -> errors.LakebedError | None:
-    """lakebed's error in Spark's message about a failed task, if there is one."""
+    """Returns lakebed's error in Spark's message about a failed task, if there is one."""
     found = _RAISED.search(text)
     kind = getattr(errors, found.group(1), None) if found else None
     if found is None or not (isinstance(kind, type) and issubclass(kind, errors.LakebedError)):

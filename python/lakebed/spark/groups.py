@@ -12,7 +12,8 @@ __all__ = ["TASK_BYTES", "BatchWriting", "FrameReading", "FrameWriting", "Reader
 
 #: The default for the most bytes that one task of lakebed's reader reads.
 TASK_BYTES = 128 << 20
-#: The reader of a file: Spark's own, lakebed's, or the faster one that is exact.
+#: The reader of a file: Spark's own, lakebed's, or (`auto`) the faster one that returns exactly the
+#: rows.
 Reader = Literal["auto", "spark", "lakebed"]
 
 

@@ -16,13 +16,15 @@ __all__ = ["of_caller", "of_option"]
 
 
 def of_caller(uri: str | os.PathLike[str]) -> str:
-    """A URL or an absolute path. A relative path begins in the current folder of this process."""
+    """Returns a URL or an absolute path. A relative path begins in the current folder of this
+    process.
+    """
     given = arguments.location("uri", uri)
     return _of_processes(given, _lakebed.place_of(given))
 
 
 def of_option(path: str) -> str:
-    """A URL or an absolute path. Relative paths are refused."""
+    """Returns a URL or an absolute path. Relative paths are refused."""
     # Invalid locations are refused first.
     found = _lakebed.place_of(path)
     if _lakebed.is_relative(path):
@@ -38,7 +40,7 @@ def of_option(path: str) -> str:
 
 
 def _of_processes(given: str, place: str) -> str:
-    """A location that more than one process can open."""
+    """Returns a location that more than one process can open."""
     if place.startswith("memory:"):
         raise InvalidInputError(
             f"{given}: a table in memory is known to one process alone, and Spark's workers are others: use a folder or an object store, "

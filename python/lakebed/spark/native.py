@@ -1,4 +1,4 @@
-"""Reading by Spark's own Parquet reader.
+"""Reads with Spark's own Parquet reader.
 
 The reader gets the planned files, and their columns become those of the table. Spark then knows the
 files: it prunes columns and partitions, pushes filters down, and plans joins by actual sizes.
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["frame"]
 
-#: Options without which rows would be lost, or settings of the session would decide.
+#: Options that a correct read needs. Without them, rows would be lost, or settings of the session
+#: would apply.
 _EXACT = {
     "__globPaths__": "false",
     "datetimeRebaseMode": "CORRECTED",
@@ -28,13 +29,14 @@ _EXACT = {
     "ignoreMissingFiles": "false",
     "int96RebaseMode": "CORRECTED",
     "mergeSchema": "false",
-    # Spark up to 4.2 skips within pages that it does not need whole, and miscounts in those of encoding DELTA_BINARY_PACKED:
-    # the rows that it then gives are made of values of different rows. Without the index there is nothing to skip.
+    # Spark up to 4.2 skips rows within pages that it needs only in part. It miscounts in pages with
+    # the encoding DELTA_BINARY_PACKED, and then combines values of different rows. Without the
+    # column index it skips nothing.
     "parquet.filter.columnindex.enabled": "false",
 }
 
-#: For floating-point numbers: Parquet's dictionary and Bloom filters compare bits, so a search for
-#: 0.0 does not find -0.0.
+#: Options for floating-point numbers. Parquet's dictionary and Bloom filters compare bits, so a
+#: search for 0.0 does not find -0.0.
 _NOT_BY_BITS = {"parquet.filter.bloom.enabled": "false", "parquet.filter.dictionary.enabled": "false"}
 #: For Spark, NaN is greater than all other numbers. Bounds without NaN would skip row groups that
 #: contain it.
@@ -42,7 +44,7 @@ _NOT_BY_BOUNDS = {"parquet.filter.stats.enabled": "false"}
 
 
 def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFrame | None) -> DataFrame:
-    """The rows of data files with the table's columns, without the rows in `deleted` (from
+    """Returns the rows of data files with the table's columns, without the rows in `deleted` (from
     `deletions`).
     """
     schema = _schema(asked)
@@ -79,18 +81,19 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
 
 
 def _pushdown(read: StructType, reading: Reading) -> dict[str, str]:
-    """The options that switch off inexact pushdown for these files."""
+    """Returns the options that switch off inexact pushdown for these files."""
     if reading.complete_bounds:
         return _NOT_BY_BITS if types.has_type(read, types.is_floating) else {}
-    # Filters on columns of floating-point numbers are not pushed down, but those on fields in structs are.
+    # Spark does not push down filters on floating-point columns, but it pushes down filters on
+    # fields of structs.
     in_structs = [field for field in read.fields if not types.is_floating(field.dataType)]
     return {**_NOT_BY_BITS, **_NOT_BY_BOUNDS} if types.has_type(StructType(in_structs), types.is_floating) else {}
 
 
 def _schema(asked: Asked) -> StructType:
-    """The table's columns, and of structs only the fields that the scan needs.
+    """Returns the table's columns, and only the needed fields of structs.
 
-    Spark prunes other columns itself, so that it knows which share of the files' size is read.
+    Spark prunes other columns itself, so that it knows the share of the files' size that is read.
     Columns that contain void types are left out, because Spark's reader refuses them.
     """
     fields = [asked.schema[field.name] if field.name in asked.schema.names else field for field in asked.table_schema.fields]

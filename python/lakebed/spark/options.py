@@ -36,7 +36,7 @@ _NO_TABLE_OF_A_CATALOG = (
 
 
 class Options:
-    """Takes options one by one. :meth:`done` refuses the options that nothing took."""
+    """Takes options one by one. :meth:`done` refuses the options that no method took."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._given = {key.lower(): (key, value) for key, value in options.items()}
@@ -53,20 +53,20 @@ class Options:
         self.path = location.of_option(path[1])
 
     def access(self, *, absolute_paths: bool = False) -> Access:
-        """How workers reach the store."""
+        """Returns the access of workers to the store."""
         named = self.text("credentials")
         return Access(self._below(_STORAGE), None if named is None else _provider(named), absolute_paths)
 
     def properties(self) -> dict[str, str]:
-        """The properties of a new table, with their names as given."""
+        """Returns the properties of a new table, with their names as given."""
         return {_PROPERTY + name: value for name, value in self._below(_PROPERTY).items()}
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options is given. It takes none."""
+        """Returns whether one of these options is given. It takes none."""
         return any(name.lower() in self._given for name in names)
 
     def text(self, *names: str) -> str | None:
-        """The value of the option that has one of these names."""
+        """Returns the value of the option that has one of these names."""
         found = [self._given[name.lower()] for name in names if name.lower() in self._given]
         self._left.difference_update(name.lower() for name in names)
         if len(found) > 1:
@@ -76,19 +76,19 @@ class Options:
         return found[0][1] if found else None
 
     def word(self, *names: str, among: tuple[str, ...]) -> str | None:
-        """One of these keywords, in any case."""
+        """Takes one of these keywords, in any case."""
         value = self.text(*names)
         if value is not None and value.lower() not in among:
             raise self._refusal(value, f"it must be one of {', '.join(among)}", *names)
         return None if value is None else value.lower()
 
     def flag(self, *names: str) -> bool | None:
-        """True or false."""
+        """Takes true or false."""
         value = self.word(*names, among=("true", "false"))
         return None if value is None else value == "true"
 
     def number(self, *names: str) -> int | None:
-        """A whole number of at least 0."""
+        """Takes a whole number of at least 0."""
         value = self.text(*names)
         if value is None:
             return None
@@ -97,7 +97,7 @@ class Options:
         return int(value)
 
     def seconds(self, *names: str) -> float | None:
-        """A number of seconds."""
+        """Takes a number of seconds."""
         value = self.text(*names)
         try:
             found = None if value is None else float(value)
@@ -108,14 +108,14 @@ class Options:
         return found
 
     def moment(self, *names: str) -> str | None:
-        """A timestamp with a zone, as a string."""
+        """Returns a timestamp with a zone, as a string."""
         value = self.text(*names)
         if value is not None:
             milliseconds(f"option {self._named(*names)}", value)
         return value
 
     def names(self, *names: str) -> list[str] | None:
-        """Names separated by commas, or a JSON list if a name contains a comma."""
+        """Takes names separated by commas, or a JSON list if a name contains a comma."""
         value = self.text(*names)
         if value is None:
             return None
@@ -128,7 +128,7 @@ class Options:
         return list(found)
 
     def done(self, what: str) -> None:
-        """Refuses the options that nothing took."""
+        """Refuses the options that no method took."""
         if self._left >= _OF_CATALOGS:
             raise InvalidInputError(_NO_TABLE_OF_A_CATALOG)
         if self._left:
@@ -143,8 +143,8 @@ class Options:
         return {self._given[key][0][len(prefix) :]: self._given[key][1] for key in keys}
 
     def _refusal(self, value: str | None, what: str, *names: str) -> InvalidInputError:
-        """The error about an option, by the name that was given. Spark passes names in lower
-        case.
+        """Returns the error about an option, by the name that was given. Spark passes names in
+        lower case.
         """
         return InvalidInputError(f"option {self._named(*names)}={value!r}: {what}")
 
@@ -153,8 +153,8 @@ class Options:
 
 
 def _provider(named: str) -> Credentials:
-    """A function by its name, such as `company.lake:credentials`. The name travels; workers import
-    it.
+    """Returns a function by its name, such as `company.lake:credentials`. The name travels; workers
+    import it.
     """
     module, _, name = named.partition(":")
     try:

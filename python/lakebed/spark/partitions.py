@@ -1,7 +1,7 @@
-"""Partition values of the log, and how Spark's reader gets them.
+"""Partition values of the log, and the ways in which Spark's reader gets them.
 
-Spark's reader takes partition values from the names of directories. This is right if they say
-exactly what the log says, in a form that Spark parses to these values. Otherwise, files with the
+Spark's reader takes partition values from the names of directories. These are correct only if they
+equal the values in the log, in a form that Spark parses to these values. Otherwise, files with the
 same values are read together, and the values are added. Read :func:`groups`.
 """
 
@@ -32,15 +32,15 @@ class Group:
     """Files that Spark's reader reads together, by their rows in the list of planned files."""
 
     rows: list[int]
-    #: Their partition values by column. None if the names of their directories say them.
+    #: Their partition values by column. None if the names of their directories have the values.
     values: Mapping[str, pa.Scalar[Any]] | None
 
 
 def groups(rows: Iterable[int], directories: Sequence[str], values: Any, columns: StructType) -> list[Group]:
-    """Groups files by how Spark gets their partition values.
+    """Groups files by the way in which Spark gets their partition values.
 
-    `directories` are those of all files, below the table's root. `columns` are the partition
-    columns, in order.
+    `directories` are the directories of all files, below the table's root. `columns` are the
+    partition columns, in order.
     """
     physical = types.physical(columns).names
     texts = list(zip(*[_texts(values.field(at)) for at in range(len(columns))], strict=True))
@@ -63,7 +63,7 @@ def groups(rows: Iterable[int], directories: Sequence[str], values: Any, columns
 
 
 def literal(value: Any, data_type: DataType) -> Column:
-    """A partition value, given as a pyarrow scalar, as a constant in Spark's plan."""
+    """Returns a partition value, given as a pyarrow scalar, as a constant in Spark's plan."""
     import pyarrow as pa
 
     if not value.is_valid:
@@ -71,7 +71,7 @@ def literal(value: Any, data_type: DataType) -> Column:
     elif pa.types.is_date(value.type):
         found = F.date_from_unix_date(F.lit(value.value))
     elif pa.types.is_timestamp(value.type):
-        # From microseconds, so that the zone of the session does not matter.
+        # The value is made from microseconds, so that the zone of the session does not matter.
         found = F.timestamp_micros(F.lit(value.value).cast("long"))
         if value.type.tz is None:
             found = F.lit(str(value.as_py()))
@@ -83,7 +83,9 @@ def literal(value: Any, data_type: DataType) -> Column:
 
 
 def _says(directory: str, names: Sequence[str], texts: Sequence[str | None]) -> bool:
-    """Whether the names of directories contain exactly these partition values, in this order."""
+    """Returns whether the names of directories contain exactly these partition values, in this
+    order.
+    """
     found = directory.split("/") if directory else []
     if len(found) != len(names):
         return False
@@ -95,7 +97,7 @@ def _says(directory: str, names: Sequence[str], texts: Sequence[str | None]) -> 
 
 
 def _texts(values: pa.Array[Any]) -> list[str | None]:
-    """The strings that Spark certainly parses to these values, if there are any.
+    """Returns the strings that Spark certainly parses to these values, if there are any.
 
     Timestamps depend on the zone of the session.
     """
@@ -115,10 +117,10 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _keys(values: pa.Array[Any]) -> list[Any]:
-    """Keys that are equal only for equal values.
+    """Returns keys that are equal only for equal values.
 
-    They are numbers for values that Python cannot hold, and bits for values whose comparison
-    ignores a difference in spelling.
+    The keys are numbers for values that Python cannot hold. They are bits for values if a
+    comparison of these ignores a difference in spelling.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""What the batch and the stream side of the data source share.
+"""Shared parts of the batch and the stream side of the data source.
 
 These are tasks as Spark's partitions, the results of writing tasks, and the options of writes.
 """
@@ -47,7 +47,9 @@ class TaskPartition(InputPartition):
 
 
 def read_partition(partition: TaskPartition, access: Access, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """The rows of a task. Their schema is exactly the one that Spark expects of the data source."""
+    """Returns the rows of a task. Their schema is exactly the one that Spark expects of the data
+    source.
+    """
     import pyarrow as pa
 
     wanted = types.arrow_schema(schema)
@@ -80,13 +82,13 @@ class PartWritten(WriterCommitMessage):
 
 
 def plan(options: dict[str, Any], schema: StructType) -> bytes | None:
-    """The task of a write, or None if there is nothing to write."""
+    """Returns the task of a write, or None if there is nothing to write."""
     planned, _ = _lakebed.Table.plan_write(options, written.delta_schema(schema))
     return None if planned is None else planned["task"]
 
 
 def files_of(messages: Iterable[WriterCommitMessage | None]) -> list[bytes]:
-    """The files of the tasks that finished."""
+    """Returns the files of the tasks that finished."""
     return [message.files for message in messages if isinstance(message, PartWritten) and message.files is not None]
 
 
@@ -100,7 +102,7 @@ def abort(options: dict[str, Any], messages: Iterable[WriterCommitMessage | None
 
 
 def write_options(options: Options, overwrite: bool, access: Access) -> dict[str, Any]:
-    """The options of a write, in the form that `_lakebed` takes."""
+    """Returns the options of a write, in the form that `_lakebed` takes."""
     where = options.text("where", "replaceWhere")
     mode = options.word("mode", among=get_args(Mode)) or ("overwrite" if overwrite else "append")
     app_id, number = options.text("txnAppId"), options.number("txnVersion")
@@ -128,7 +130,7 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
 
 
 def _schema_mode(options: Options, mode: str) -> SchemaMode:
-    """The schema mode of lakebed's option, or of Delta Spark's two options. They must not
+    """Returns the schema mode of lakebed's option, or of Delta Spark's two options. They must not
     contradict.
     """
     said = options.word("schema_mode", among=get_args(SchemaMode))

@@ -15,18 +15,18 @@ __all__ = ["SCHEMES", "hadoop_root", "objection", "place"]
 #: Hadoop's names of the stores that it knows.
 SCHEMES = {"file": "file", "hdfs": "hdfs", "s3": "s3a", "s3a": "s3a", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
-#: Plain paths, as nearly all are. None of the following reasons applies to them.
+#: Plain paths. Almost all paths are plain, and none of the following reasons applies to them.
 _PLAIN = re.compile(r"(?:(?!\.\.?/)[^/%:]+/)*[A-Za-z0-9][^/%:]*(?<!\._COPYING_)")
 
 
 def hadoop_root(root: str) -> str:
-    """A table's URL as Hadoop spells it."""
+    """Returns a table's URL as Hadoop spells it."""
     scheme, _, rest = root.partition("://")
     return f"{SCHEMES[scheme]}://{unquote(rest)}"
 
 
 def place(root: str, path: str) -> str:
-    """The path of a file, from its path in the log and the root of `hadoop_root`."""
+    """Returns the path of a file, from its path in the log and the root of `hadoop_root`."""
     if _PLAIN.fullmatch(path):
         return f"{root}/{path}"
     if urlsplit(path).scheme:
@@ -37,7 +37,9 @@ def place(root: str, path: str) -> str:
 
 
 def objection(path: str, place: str, size_bytes: int, absolute_paths: bool) -> str | None:
-    """Why Spark's reader must not read a file of this size at this path, if it must not."""
+    """Returns the reason why Spark's reader must not read a file of this size at this path, or None
+    if it may.
+    """
     if not _PLAIN.fullmatch(path):
         if _is_absolute(path) and not (absolute_paths and place.startswith("file:")):
             return "an absolute path"

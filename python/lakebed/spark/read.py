@@ -1,4 +1,5 @@
-"""`lbs.read`: a table as a data frame; `lbs.explain`: which reader would read it.
+"""`lbs.read` returns a table as a data frame, and `lbs.explain` returns the reader that would read
+it.
 
 Both begin with :func:`_plan`.
 """
@@ -36,7 +37,7 @@ _NOW = re.compile(r"now|current_|local|curdate|unix", re.IGNORECASE)
 
 @takes(FrameReading)
 def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[FrameReading]) -> DataFrame:
-    """A table at one version as a data frame.
+    """Returns a table at one version as a data frame.
 
     The log is read now. The data is read when ``spark``, the session, runs a query.
 
@@ -68,8 +69,8 @@ def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[Fra
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which reader reads the files of a table for Spark, and why Spark's reader does not read all
-    of them.
+    """The reader of each file of a table in Spark, and the reasons why Spark's reader does not read
+    all of them.
     """
 
     #: The table's URL and version.
@@ -83,7 +84,7 @@ class Explanation:
     lakebed_files: int
     lakebed_size_bytes: int
     lakebed_tasks: int
-    #: Why Spark's reader does not read these files: the number of files by reason.
+    #: The reasons why Spark's reader does not read these files, with the number of files.
     reasons: dict[str, int]
 
     def __str__(self) -> str:
@@ -95,7 +96,7 @@ class Explanation:
 
 @takes(FrameReading)
 def explain(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[FrameReading]) -> Explanation:
-    """Which reader :func:`read` with the same arguments would use, and why.
+    """Returns which reader :func:`read` with the same arguments would use, and why.
 
     It reads the log, but no data. The arguments are ``spark``, ``uri``, ``columns``, ``where``,
     ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``, ``reader``
@@ -133,7 +134,7 @@ class _Plan:
         return sum(size for path, size in self.sizes() if path in self.choice.by_lakebed)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """The path and the size in bytes of each file."""
+        """Returns the path and the size in bytes of each file."""
         paths: list[Any] = self.files.column("path").to_pylist()
         sizes: list[Any] = self.files.column("size_bytes").to_pylist()
         return zip(paths, sizes, strict=True)
@@ -185,7 +186,7 @@ def _deleted(spark: SparkSession, plan: _Plan, reading: reader_choice.Reading) -
 
 
 def _name(plan: _Plan) -> str:
-    """The name of the read in Spark's plans."""
+    """Returns the name of the read in Spark's plans."""
     return f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}"
 
 

@@ -1,7 +1,7 @@
-"""Which reader reads the files of a table for Spark, file by file, and why.
+"""Chooses the reader of each file of a table in Spark, and gives the reasons.
 
-Spark's own Parquet reader prunes columns and pushes filters down by itself, and Spark knows what it
-reads. It is the better reader wherever it returns exactly the rows of the table. mapInArrow over
+Spark's own Parquet reader prunes columns and pushes filters down by itself, and Spark knows the
+files. It is the better reader wherever it returns exactly the rows of the table. mapInArrow over
 scan tasks reads every table. Read :func:`choose` first. `_of_session`, `_of_table` and `_of_filter`
 have the reasons against Spark's reader for a whole table, and `places` those for a file.
 """
@@ -61,7 +61,7 @@ class Reading:
 
     #: Their paths without escapes, as Hadoop takes them.
     paths: list[str]
-    #: Their partition values by column. None if the names of their directories say them.
+    #: Their partition values by column. None if the names of their directories have the values.
     values: Mapping[str, pa.Scalar[Any]] | None
     #: The paths in the log of the files with deletion vectors: either none or all files. No two of
     #: them have the same size.
@@ -72,12 +72,12 @@ class Reading:
 
 @dataclass
 class Choice:
-    """Which reader reads which file."""
+    """The choice of the reader of each file."""
 
     readings: list[Reading] = field(default_factory=list)
     #: The files that lakebed reads, by their paths in the log.
     by_lakebed: set[str] = field(default_factory=set)
-    #: Why Spark's reader does not read them: the number of files by reason.
+    #: The reasons why Spark's reader does not read them, with the number of files.
     reasons: Counter[str] = field(default_factory=Counter)
 
     def leave_to_lakebed(self, paths: Sequence[str], reason: str) -> None:
@@ -142,13 +142,16 @@ class _Planned:
         return self.table.column("size_bytes").to_pylist()
 
     def facts(self) -> Iterator[tuple[str, str, Any, Any]]:
-        """The log's path, Hadoop's path, the size and the number of deleted rows of each file."""
+        """Returns the log's path, Hadoop's path, the size and the number of deleted rows of each
+        file.
+        """
         return zip(self.paths, self.places, self.sizes_bytes, self.table.column("deleted_records").to_pylist(), strict=True)
 
     def bounded(self, rows: Sequence[int], complete_bounds: bool) -> list[int]:
-        """The rows of files whose bounds are known to cover NaN, or of the other files.
+        """Returns the rows of files with bounds that are known to cover NaN, or the rows of the
+        other files.
 
-        Without that column, the bounds of all files do.
+        If the table of files has no column for this, the bounds of all files cover NaN.
         """
         if "complete_bounds" not in self.table.column_names:
             return list(rows) if complete_bounds else []
@@ -156,13 +159,13 @@ class _Planned:
         return [row for row in rows if told[row] == complete_bounds]
 
     def num_records(self, rows: Sequence[int]) -> float:
-        """The number of rows in files, including deleted rows."""
+        """Returns the number of rows in files, including deleted rows."""
         counts = [self.table.column("num_records")[row].as_py() for row in rows]
         return sum(math.inf if count is None else count for count in counts)
 
 
 def _of_session(spark: SparkSession, asked: Asked) -> str | None:
-    """A setting with which Spark's reader would lose rows, and that no option of a read
+    """Returns a setting with which Spark's reader would lose rows, and that no option of a read
     overrides.
     """
     for name, default, harmful in _SETTINGS:
@@ -183,7 +186,7 @@ def _of_session(spark: SparkSession, asked: Asked) -> str | None:
 _STRUCTS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 #: Settings with their defaults and the harmful values.
 _SETTINGS = (
-    # Columns whose names differ in case in files would be missing.
+    # Columns would be missing if their names in files differ in case.
     ("spark.sql.caseSensitive", "false", "true"),
     # Shifts timestamps by the zone of the session.
     ("spark.sql.parquet.int96TimestampConversion", "false", "true"),
@@ -208,7 +211,9 @@ def _of_table(asked: Asked, reader: Reader) -> str | None:
 
 
 def _of_filter(spark: SparkSession, asked: Asked, reader: Reader) -> str | None:
-    """Why Spark may read the predicate differently than lakebed, which prunes files by it."""
+    """Returns the reason why Spark may read the predicate differently than lakebed, which prunes
+    files by it. None if there is no such reason.
+    """
     if asked.where is None:
         return None
     if asked.columns is not None and reader == "auto":

@@ -1,4 +1,4 @@
-"""How a batch of a stream is distinguished from another batch with the same number.
+"""Distinguishes a batch of a stream from another batch with the same number.
 
 A query numbers its batches from 0, and a table knows the number of the last one. The number does
 not identify a batch: a query with a new checkpoint begins at 0 again, and a query with an older
@@ -61,19 +61,19 @@ class Batch(tuple[str, int]):
 
     @classmethod
     def in_foreach(cls, rows: DataFrame, app_id: str, number: int, *, trusted: bool) -> Batch:
-        """A batch of a stream that the caller names, as `foreachBatch` passes it."""
+        """Returns a batch of a stream that the caller names, as `foreachBatch` passes it."""
         query = _query_of_connect(rows) if session.is_connect(rows.sparkSession) else _query_in_jvm(rows, number)
         return cls(app_id, number, query, trusted=trusted)
 
     @classmethod
     def of_sink(cls, query: str, number: int, checkpoint: str | None, *, trusted: bool) -> Batch:
-        """A batch of a stream that is named by the id of its query."""
+        """Returns a batch of a stream that is named by the id of its query."""
         offsets = None if checkpoint is None else _offsets_in(checkpoint, query, number)
         return cls(query, number, _Query(offsets=offsets), trusted=trusted)
 
     def option(self, rows: int | None = None) -> dict[str, Any] | None:
-        """The option ``txn`` for `_lakebed`, with the facts by which the table recognizes the
-        batch.
+        """Returns the option ``txn`` for `_lakebed`, with the facts by which the table recognizes
+        the batch.
 
         ``rows`` is its row count, if known.
         """
@@ -128,7 +128,9 @@ _LOCK = threading.Lock()
 
 
 def _query_in_jvm(rows: DataFrame, number: int) -> _Query:
-    """The query that runs this batch, in any thread, and the offsets at which the batch ends."""
+    """Returns the query that runs this batch, in any thread, and the offsets at which the batch
+    ends.
+    """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -153,7 +155,7 @@ def _query_in_jvm(rows: DataFrame, number: int) -> _Query:
 
 
 def _running(spark: SparkSession) -> Any:
-    """The query that runs in this session, or the one that runs in this thread."""
+    """Returns the query that runs in this session, or the one that runs in this thread."""
     ours = spark._jsparkSession
     running = ours.sharedState().activeStreamingQueries()
     for query in running.values():
@@ -166,7 +168,7 @@ def _running(spark: SparkSession) -> Any:
 
 
 def _hash_by_hadoop(spark: SparkSession, place: str) -> str | None:
-    """The hash of a file on any store. None if the file does not exist."""
+    """Returns the hash of a file on any store. None if the file does not exist."""
     jvm: Any = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(place)
     store = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
@@ -180,7 +182,7 @@ def _hash_by_hadoop(spark: SparkSession, place: str) -> str | None:
 
 
 def _query_of_connect(rows: DataFrame) -> _Query:
-    """The query that runs this batch, if no other query of the session runs a batch.
+    """Returns the query that runs this batch, if no other query of the session runs a batch.
 
     Connect does not provide offsets.
     """
@@ -191,15 +193,15 @@ def _query_of_connect(rows: DataFrame) -> _Query:
         running = [query for query in running if query.status["isTriggerActive"]]
     if len(running) != 1:
         return _Query(run=run)
-    # A query that is stopped loses its batch before it leaves the list: the server, asked for it, fails then, and none of the others is
-    # taken for the one that is gone.
+    # A stopped query loses its batch before it leaves the list. This call to the server then fails,
+    # so that no other query is taken for the stopped one.
     _ = rows.limit(0).schema
     return _Query(running[0].id, run)
 
 
 def _offsets_in(checkpoint: str, query: str, number: int) -> str | None:
-    """The offsets at which a batch ends, from a checkpoint on this machine that belongs to the
-    query.
+    """Returns the offsets at which a batch ends, from a checkpoint on this machine that belongs to
+    the query.
     """
     scheme, colon, path = checkpoint.partition(":")
     if colon and scheme != "file":
@@ -217,7 +219,7 @@ def _offsets_in(checkpoint: str, query: str, number: int) -> str | None:
 
 
 def _hash_of(file: Path) -> str | None:
-    """The hash of a file. None if the file does not exist."""
+    """Returns the hash of a file. None if the file does not exist."""
     if not file.is_file():
         return None
     found = hashlib.sha256()
@@ -228,7 +230,7 @@ def _hash_of(file: Path) -> str | None:
 
 
 def _offsets(logged: str, hash_in_checkpoint: Callable[[str], str | None]) -> str | None:
-    """The offsets in an entry of Spark's offset log, without its version and metadata.
+    """Returns the offsets in an entry of Spark's offset log, without its version and metadata.
 
     The metadata has times and settings. For a source of files, the offset is only a count of
     entries in the source's own log. Another copy of the checkpoint may have the same count for
@@ -251,5 +253,5 @@ def _offsets(logged: str, hash_in_checkpoint: Callable[[str], str | None]) -> st
 
 
 def _digest(text: str | None) -> int | None:
-    """A hash of 63 bits, the same in all versions of lakebed."""
+    """Returns a hash of 63 bits, the same in all versions of lakebed."""
     return None if text is None else int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

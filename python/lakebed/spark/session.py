@@ -17,7 +17,7 @@ _CONNECT_PARALLELISM = 16
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session uses Spark Connect. Otherwise, its JVM can be called."""
+    """Returns whether the session uses Spark Connect. Otherwise, its JVM can be called."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -29,13 +29,13 @@ def make_active(spark: SparkSession) -> None:
 
 
 def version(spark: SparkSession) -> tuple[int, int]:
-    """The version of Spark that runs the queries, such as (4, 1)."""
+    """Returns the version of Spark that runs the queries, such as (4, 1)."""
     major, minor = spark.version.split(".")[:2]
     return int(major), int(minor)
 
 
 def setting(spark: SparkSession, name: str, default: str) -> str:
-    """A setting of the session, in lower case, also if it has the default value.
+    """Returns a setting of the session, in lower case, also if it has the default value.
 
     `default` is for versions of Spark that do not know the setting.
     """
@@ -47,12 +47,12 @@ def setting(spark: SparkSession, name: str, default: str) -> str:
 
 
 def changed(spark: SparkSession, *prefixes: str) -> list[str]:
-    """The names of the settings that are set, and begin with one of these prefixes."""
+    """Returns the names of the settings that are set, and begin with one of these prefixes."""
     return sorted(name for name in spark.conf.getAll if name.startswith(prefixes))
 
 
 def parallelism(spark: SparkSession) -> int:
-    """The number of tasks that run at a time."""
+    """Returns the number of tasks that run at a time."""
     if not is_connect(spark):
         return spark.sparkContext.defaultParallelism
     said = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or spark.conf.get("spark.default.parallelism", None)

@@ -89,7 +89,7 @@ def register(spark: SparkSession) -> None:
 class LakebedSource(DataSource):
     """A table by its location."""
 
-    #: Pinned when Spark asks for the schema: a data frame stays at its version.
+    #: The version is pinned when Spark requests the schema. A data frame stays at its version.
     _version: int | None = None
 
     @classmethod
@@ -172,8 +172,8 @@ class _ReadOptions:
         return found
 
     def rows(self, version: int | None, columns: list[str] | None) -> Scan | Changes:
-        """The rows to read, at a pinned version or up to it. `columns` are all columns of a given
-        schema.
+        """Returns the rows to read, at a pinned version or up to it. `columns` are all columns of a
+        given schema.
         """
         if self.start is not None:
             if columns is not None and columns[-3:] != _OF_CHANGES:
@@ -239,7 +239,7 @@ class Reader(DataSourceReader):
             return [TaskPartition(task) for task in _tasks(self._rows())]
 
     def _rows(self) -> Scan | Changes:
-        """The rows to read, with the columns of the schema."""
+        """Returns the rows to read, with the columns of the schema."""
         rows = self._options.rows(self._version, None)
         whole = _shown(rows)
         if whole.names != self._schema.names:

@@ -43,7 +43,7 @@ __all__ = ["StreamOptions", "StreamWriter", "stream_reader"]
 
 _LOGGER = logging.getLogger("lakebed.spark")
 
-#: Delta Spark's names. lakebed's core decides what they mean.
+#: The options of streams with Delta Spark's names. lakebed's core defines their meaning.
 _OF_STREAMS = (
     "maxFilesPerTrigger",
     "maxBytesPerTrigger",
@@ -82,7 +82,8 @@ class StreamOptions:
         return cls(options.path, given, options.access())
 
     def open(self) -> _lakebed.Follow:
-        """The stream, with the table's current schema or the schema that the stream tracks."""
+        """Returns the stream, with the table's current schema or the schema that the stream tracks.
+        """
         return _lakebed.Follow.open({**located(self.path, self.access.options()), "options": self.options})
 
 
@@ -130,7 +131,7 @@ class StreamReader(DataSourceStreamReader):
 
     @failure.alone()
     def _next(self, start: dict[str, Any], until: str | None, *, everything: bool) -> dict[str, Any]:
-        """The end of the next batch, or the start if there is nothing new."""
+        """Returns the end of the next batch, or the start if there is nothing new."""
         stream = self._stream()
         max_files, max_bytes = (None, None) if everything else stream.limits()
         end = stream.latest_offset(json.dumps(start), max_files, max_bytes, until)
@@ -138,7 +139,7 @@ class StreamReader(DataSourceStreamReader):
 
 
 class _ReaderBefore42(StreamReader):
-    """A reader for Spark before 4.2, which asks for the next offset without passing the start."""
+    """A reader for Spark before 4.2. It requests the next offset without passing the start."""
 
     #: The start of the query or the end of its last batch, if known.
     _reached: dict[str, Any] | None = None
@@ -161,7 +162,7 @@ class _ReaderBefore42(StreamReader):
         return self._reached
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        # A restarted query repeats its last batch if that was not finished. Otherwise, it asks for
+        # A restarted query repeats its last batch if that was not finished. Otherwise, it requests
         # the empty range at its end.
         if start != end:
             self._reached = end
@@ -169,7 +170,7 @@ class _ReaderBefore42(StreamReader):
 
 
 def stream_reader(options: Options, schema: StructType) -> StreamReader:
-    """The source of a stream, for the version of Spark that runs."""
+    """Returns the source of a stream, for the version of Spark that runs."""
     given = StreamOptions.of(options)
     options.done("for a stream")
     refuse_uncarried(schema)
@@ -181,7 +182,7 @@ def stream_reader(options: Options, schema: StructType) -> StreamReader:
 
 
 def stream_schema(stream: _lakebed.Follow) -> StructType:
-    """The schema of the rows of a stream, as Spark shows it."""
+    """Returns the schema of the rows of a stream, as Spark shows it."""
     schema = types.table_schema(stream.delta_schema())
     return types.shown(schema)
 

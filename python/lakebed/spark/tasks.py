@@ -1,8 +1,8 @@
-"""Reading by lakebed's reader: executors run scan tasks, and `mapInArrow` passes batches to Spark.
+"""Reads with lakebed's reader: executors run scan tasks, and `mapInArrow` passes batches to Spark.
 
 For Spark, this is a function over a range with one row per task, and it estimates the result's size
-from the range. The range is made as long as the files suggest. Otherwise, Spark would broadcast
-large tables. Read :func:`frame` first.
+from the range. The length of the range is chosen by the size of the files. Otherwise, Spark would
+broadcast large tables. Read :func:`frame` first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ _WINDOW_BYTES = 1 << 15
 
 
 def fair_size_bytes(spark: SparkSession, size_bytes: int, most_bytes: int) -> int:
-    """The bytes that one task reads: at most the wanted size, and less if cores would be idle."""
+    """Returns the bytes that one task reads: at most the wanted size, and less if cores would be
+    idle.
+    """
     fair_bytes = max(_LEAST_TASK_BYTES, size_bytes // session.parallelism(spark))
     return max(min(most_bytes, fair_bytes), size_bytes // _MOST_TASKS)
 
@@ -57,7 +59,9 @@ def fair_size_bytes(spark: SparkSession, size_bytes: int, most_bytes: int) -> in
 def frame(
     spark: SparkSession, name: str, tasks: Sequence[bytes], access: Access, schema: StructType, size_bytes: int
 ) -> DataFrame:
-    """The rows of scan tasks, one Spark task each. `size_bytes` is the size for Spark's planner."""
+    """Returns the rows of scan tasks, one Spark task each. `size_bytes` is the size for Spark's
+    planner.
+    """
     carried = types.carried(schema)
     found = run(spark, name, tasks, partial(_rows, access, carried), carried, size_bytes)
     if carried == schema:
@@ -82,7 +86,8 @@ def run(
     size_bytes: int,
     most: int | None = None,
 ) -> DataFrame:
-    """The results of `work` on tasks on the executors, in one Spark task each or in `most` of them.
+    """Returns the results of `work` on tasks on the executors, in one Spark task each or in `most`
+    of them.
 
     Plans show `name`.
     """

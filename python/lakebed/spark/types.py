@@ -1,4 +1,4 @@
-"""Delta's schemas as Spark's: for users, for data files, and for Arrow batches.
+"""Converts Delta's schemas to Spark's: for users, for data files, and for Arrow batches.
 
 Delta writes a schema as Spark's JSON, so pyspark parses it: :func:`table_schema`. The other
 functions derive the other schemas from it.
@@ -61,13 +61,13 @@ _MONTHS = YearMonthIntervalType(YearMonthIntervalType.MONTH, YearMonthIntervalTy
 
 
 def table_schema(schema_string: str) -> StructType:
-    """The schema of a table's ``metaData``, with the metadata of its fields."""
+    """Returns the schema of a table's ``metaData``, with the metadata of its fields."""
     return StructType.fromJson(json.loads(schema_string))
 
 
 def unmapped(schema: StructType) -> StructType:
-    """The schema of a table without column mapping, without physical names that it may still
-    have.
+    """Returns the schema of a table without column mapping, without physical names that it may
+    still have.
     """
 
     def field(found: StructField, data_type: DataType) -> StructField:
@@ -78,7 +78,7 @@ def unmapped(schema: StructType) -> StructType:
 
 
 def pruned(schema: StructType, kept: pa.Schema) -> StructType:
-    """The part of a schema that a scan returns: its columns in its order, and its fields of
+    """Returns the part of a schema that a scan returns: its columns in its order, and its fields of
     structs.
 
     A column that the schema does not have is a metadata column.
@@ -90,7 +90,7 @@ def pruned(schema: StructType, kept: pa.Schema) -> StructType:
 
 
 def shown(schema: StructType) -> StructType:
-    """The schema of a data frame of the table.
+    """Returns the schema of a data frame of the table.
 
     All columns are nullable, as Spark's reader of Parquet files declares them, so that a table has
     the same schema with either reader. Fields keep the metadata that Delta Spark shows: comments,
@@ -105,7 +105,7 @@ def shown(schema: StructType) -> StructType:
 
 
 def physical(schema: StructType) -> StructType:
-    """The schema with the names in data files.
+    """Returns the schema with the names in data files.
 
     Fields keep only the metadata by which Spark pads char. Its reader would act on some other
     metadata.
@@ -120,7 +120,8 @@ def physical(schema: StructType) -> StructType:
 
 
 def carried(schema: StructType) -> StructType:
-    """The schema in which Arrow carries rows to Spark. Intervals of months travel as numbers.
+    """Returns the schema in which Arrow carries rows to Spark. Intervals of months travel as
+    numbers.
 
     pyarrow has no such type.
     """
@@ -128,17 +129,17 @@ def carried(schema: StructType) -> StructType:
 
 
 def nullable(schema: StructType) -> StructType:
-    """The same schema with all columns and fields nullable."""
+    """Returns the same schema with all columns and fields nullable."""
     return mapped(schema, lambda found, data_type: StructField(found.name, data_type, True, found.metadata))
 
 
 def alone(field: StructField) -> StructType:
-    """A schema of one field."""
+    """Returns a schema of one field."""
     return StructType([field])
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Spark's Arrow schema for this schema, with timestamps in UTC."""
+    """Returns Spark's Arrow schema for this schema, with timestamps in UTC."""
     import inspect
 
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -162,7 +163,8 @@ def carried_rows(rows: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
 
 
 def converted(column: Column, data_type: DataType, field: StructField) -> Column:
-    """A column as one of the table: with its names of fields, and with intervals of months."""
+    """Returns a column as one of the table: with its names of fields, and with intervals of months.
+    """
     if has_type(field.dataType, lambda leaf: isinstance(leaf, YearMonthIntervalType)):
         # Spark converts a number only to an interval of one unit.
         data_type = _with_months(alone(field), _MONTHS).fields[0].dataType
@@ -173,12 +175,12 @@ def converted(column: Column, data_type: DataType, field: StructField) -> Column
 
 
 def quoted(name: str) -> str:
-    """A name, quoted for Spark's parser."""
+    """Returns a name, quoted for Spark's parser."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def has_type(data_type: DataType, test: Callable[[DataType], bool]) -> bool:
-    """Whether a type, or one inside it, passes a test."""
+    """Returns whether a type, or one inside it, passes a test."""
     inner: list[DataType] = []
     if isinstance(data_type, StructType):
         inner = [field.dataType for field in data_type.fields]
@@ -190,22 +192,23 @@ def has_type(data_type: DataType, test: Callable[[DataType], bool]) -> bool:
 
 
 def is_void(data_type: DataType) -> bool:
-    """Whether it is the type without values except null. No file has a column of this type."""
+    """Returns whether it is the type without values except null. No file has a column of this type.
+    """
     return isinstance(data_type, NullType)
 
 
 def is_floating(data_type: DataType) -> bool:
-    """Whether its values are floating-point numbers."""
+    """Returns whether its values are floating-point numbers."""
     return isinstance(data_type, (FloatType, DoubleType))
 
 
 def is_variant(data_type: DataType) -> bool:
-    """Whether it is Spark's type of variants."""
+    """Returns whether it is Spark's type of variants."""
     return data_type.typeName() == "variant"
 
 
 def row_size_bytes(schema: StructType) -> int:
-    """The size of a row in the estimates of Spark's planner."""
+    """Returns the size of a row in the estimates of Spark's planner."""
     return 8 + _size_bytes(schema)
 
 
@@ -293,7 +296,7 @@ def _with_months(schema: StructType, months: DataType) -> StructType:
 
 
 def mapped(schema: StructType, field: Callable[[StructField, DataType], StructField]) -> StructType:
-    """A nullable schema with what `field` returns for each field and its mapped type."""
+    """Returns a nullable schema with what `field` returns for each field and its mapped type."""
 
     def type_of(data_type: DataType) -> DataType:
         if isinstance(data_type, StructType):
@@ -305,7 +308,7 @@ def mapped(schema: StructType, field: Callable[[StructField, DataType], StructFi
         return data_type
 
     def inside(data_type: DataType) -> DataType:
-        """An element of an array or a map, as a field without a name."""
+        """Maps an element of an array or a map, as a field without a name."""
         return field(StructField("", data_type), type_of(data_type)).dataType
 
     return StructType([field(found, type_of(found.dataType)) for found in schema.fields])

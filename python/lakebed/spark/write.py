@@ -114,7 +114,7 @@ def foreach_batch(
     repeats: Repeats = "check",
     **options: Unpack[BatchWriting],
 ) -> Callable[[DataFrame, int], None]:
-    """A function for ``writeStream.foreachBatch`` that writes each batch once.
+    """Returns a function for ``writeStream.foreachBatch`` that writes each batch once.
 
     A batch that Spark repeats after a failure is not written again.
 
@@ -161,8 +161,8 @@ def foreach_batch(
 
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a write in the form that `_lakebed` takes, with defaults. A batch sets `txn`
-    later.
+    """Returns the options of a write in the form that `_lakebed` takes, with defaults. A batch sets
+    `txn` later.
     """
     given = {"mode": "append", "partitions": None, "schema_mode": "enforce", **options, "where": condition(options.get("where"))}
     if isinstance(options.get("txn"), Batch):
@@ -182,7 +182,7 @@ def _result(handle: _lakebed.Table, committed: bool, metrics: Mapping[str, Any],
 
 
 def _arranged(df: DataFrame, planned: Mapping[str, Any], optimize_write: bool | None) -> tuple[DataFrame, int]:
-    """The rows as tasks write them, and the number of parts if tasks need it."""
+    """Returns the rows as tasks write them, and the number of parts if tasks need it."""
     from pyspark.sql import functions as F
 
     given = {name.lower() for name in df.columns}

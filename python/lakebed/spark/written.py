@@ -61,7 +61,7 @@ _OF_DELTA = (
     TimestampType,
     VarcharType,
 )
-#: What a column of another type can be cast to, by the prefix of the type's name.
+#: The types to which a column of another type can be cast, by the prefix of the type's name.
 _INSTEAD = {
     "interval": "a number or to STRING",
     "time": "STRING",
@@ -74,10 +74,10 @@ _VARIANT = "arrow.parquet.variant"
 
 
 def delta_schema(schema: StructType) -> str:
-    """The schema of a data frame as a Delta schema.
+    """Returns the schema of a data frame as a Delta schema.
 
-    All columns are nullable, as in Delta Spark: what a query knows about its rows is no promise
-    about a table. Comments are kept. Metadata that Spark or Delta keep for themselves are dropped.
+    All columns are nullable, as in Delta Spark, because a query guarantees nothing about the rows
+    of a table. Comments are kept. Metadata that Spark or Delta keep for themselves are dropped.
     """
     for found in schema.fields:
         _refuse_unknown(found.name, found.dataType)
@@ -116,7 +116,7 @@ def _is_of_delta(data_type: DataType) -> bool:
 
 
 def named_variants(schema: pa.Schema) -> pa.Schema:
-    """The schema of Spark's batches, with Arrow's name for variants at any depth."""
+    """Returns the schema of Spark's batches, with Arrow's name for variants at any depth."""
     import pyarrow as pa
 
     metadata: Any = schema.metadata
