@@ -1,4 +1,5 @@
-//! Every fuzz target on its seeds and on some thousand mutations of them. `LAKEBED_FUZZ_RUNS` sets how many.
+//! Runs every fuzz target on its seeds and on some thousand mutations of them. `LAKEBED_FUZZ_RUNS`
+//! sets the number of mutations.
 
 #[path = "src/lib.rs"]
 mod targets;
@@ -76,7 +77,7 @@ fn variant() {
     smoke(targets::variant, &seeds::variants());
 }
 
-/// Mutations of what is refused anyway would find nothing.
+/// Mutations of a seed that the target refuses would find nothing.
 #[test]
 fn seeds_are_read() {
     fn text(seed: &[u8]) -> &str {

@@ -1,4 +1,4 @@
-//! Following a table, and its change feed: exact rows, batch by batch.
+//! Streams of a table and its change data feed: the exact rows of each batch.
 
 mod bounds;
 mod budgets;

@@ -1,4 +1,4 @@
-//! Checkpoints from end to end: the requests and memory that reading one costs, and the content of
+//! Checkpoints from end to end: the requests and the memory for reading one, and the content of
 //! written ones.
 
 mod read;

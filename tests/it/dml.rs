@@ -1,4 +1,4 @@
-//! Changes of rows from end to end: races with other changes, failures, and requests to the store.
+//! DML from end to end: races with other changes, failures, and requests to the store.
 
 mod budgets;
 mod failures;

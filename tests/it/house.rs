@@ -1,5 +1,5 @@
-//! The house: crates depend one way, inside a crate a module uses only those listed above it in
-//! `lib.rs`, and no two files use each other.
+//! The rules for modules: crates depend on each other in one direction, a module of a crate uses
+//! only modules above it in `lib.rs`, and no two files use each other.
 //!
 //! `cargo test --quiet --workspace -- house --nocapture` prints which file uses which.
 
@@ -19,8 +19,8 @@ use tree::{Sources, Tree};
 
 const CRATES: [&str; 5] = ["lakebed-core", "lakebed-expr", "lakebed-io", "lakebed", "lakebed-python"];
 
-/// Of this checkout: asked for now, since one that shares the target directory may have compiled
-/// the test.
+/// Returns the crates of this checkout. The path is read at run time, because another checkout with
+/// the same target directory may have compiled the test.
 fn crates_dir() -> PathBuf {
     PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).parent().unwrap().join("crates")
 }
@@ -43,12 +43,12 @@ fn read_tree(name: &str) -> Tree {
     Tree::parse(&sources)
 }
 
-/// The module of `lib.rs` to which a file belongs.
+/// Returns the module of `lib.rs` to which a file belongs.
 fn top_module(file: &str) -> &str {
     file.split('/').next().unwrap_or(file).trim_end_matches(".rs")
 }
 
-/// The arrows from a module to one that stands below it in `lib.rs`.
+/// Returns the arrows from a module to a module below it in `lib.rs`.
 fn backward(tree: &Tree, arrows: &Arrows) -> Vec<String> {
     let place = |file: &str| tree.modules[0].children.iter().position(|(name, _)| name == top_module(file));
     let mut backward = Vec::new();
@@ -74,8 +74,8 @@ fn print_graph(name: &str, arrows: &Arrows) {
     }
 }
 
-/// Prints a circle with its arrows: the pairs of files that use each other first, as they are the
-/// shortest way to break it.
+/// Prints a circle with its arrows. The pairs of files that use each other come first, because they
+/// are the shortest way to break the circle.
 fn print_circle(name: &str, circle: &BTreeSet<String>, arrows: &Arrows) {
     println!("circle of {} files in {name}:", circle.len());
     println!("  {}", list(circle));

@@ -1,5 +1,5 @@
-//! The public API on an in-memory store, and the house itself. A folder has the name of the room of
-//! `lakebed` that it tests.
+//! Tests of the public API on an in-memory store, and of the modules of the crates. Each folder has
+//! the name of a module of `lakebed` that it tests.
 
 mod changes;
 mod checkpoint;

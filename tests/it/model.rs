@@ -1,5 +1,5 @@
-//! Random logs, and the state that they lead to: worked out by the rules of action reconciliation,
-//! one action at a time.
+//! Random logs and the resulting state, computed by the rules of action reconciliation one action
+//! at a time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use serde_json::{Value, json};
 
-/// A file: its path and what its deletion vector is.
+/// A file: its path and its deletion vector.
 type Key = (String, Option<i64>);
 
 /// The state of a table.
@@ -17,7 +17,7 @@ pub(crate) struct Model {
     tombstones: BTreeMap<Key, Value>,
     transactions: BTreeMap<String, Value>,
     domains: BTreeMap<String, Value>,
-    /// What was removed at this time or before is forgotten.
+    /// Tombstones of this time or before have expired.
     expired_ms: i64,
     next: u64,
 }
@@ -34,13 +34,13 @@ impl Model {
         }
     }
 
-    /// The files of the table: how many, and their bytes.
+    /// Returns the number of the table's files, and their bytes.
     pub(crate) fn files(&self) -> (u64, u64) {
         let size = |action: &Value| action["add"]["size"].as_u64().unwrap();
         (self.files.len() as u64, self.files.values().map(size).sum())
     }
 
-    /// What a checkpoint holds besides protocol and metadata.
+    /// Returns the actions of a checkpoint except protocol and metadata.
     pub(crate) fn checkpoint(&self) -> Vec<Value> {
         let unexpired = |action: &&Value| action["remove"]["deletionTimestamp"].as_i64().unwrap_or(0) > self.expired_ms;
         let tombstones = self.tombstones.values().filter(unexpired).cloned().map(|mut action| {
@@ -55,7 +55,7 @@ impl Model {
         files.chain(tombstones).chain(self.transactions.values().cloned()).chain(domains).collect()
     }
 
-    /// The actions of one more commit, none of which is about the same file as another.
+    /// Returns the actions of one more commit. No two of them are about the same file.
     pub(crate) fn commit(&mut self, random: &mut SmallRng) -> Vec<Value> {
         let mut actions = Vec::new();
         let mut free: Vec<Key> = self.files.keys().cloned().collect();
@@ -71,7 +71,7 @@ impl Model {
                     let key = free.swap_remove(random.random_range(0..free.len()));
                     actions.push(self.remove(key, random));
                 }
-                // The rows of a file that are deleted change.
+                // A file gets another deletion vector.
                 6 if !free.is_empty() => {
                     let key = free.swap_remove(random.random_range(0..free.len()));
                     let after = (key.0.clone(), Some(key.1.map_or(0, |vector| vector + 1)));
@@ -81,7 +81,7 @@ impl Model {
                         actions.push(self.add(after, random));
                     }
                 }
-                // What was removed comes back, as it does when a version is restored.
+                // A removed file is added again, as by a restore of a version.
                 7 if !gone.is_empty() => {
                     let key = gone.swap_remove(random.random_range(0..gone.len()));
                     actions.push(self.add(key, random));

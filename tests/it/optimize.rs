@@ -1,4 +1,4 @@
-//! Rewrites of files by optimize: requests to the store, files that stay, and the log afterwards.
+//! Optimize: its requests to the store, the files that stay, and the log afterwards.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use lakebed_tests::lake::{MADE, stream, table_over};
 use lakebed_tests::{Fault, Lake};
 use object_store::ObjectStore;
 
-/// Tables of two files are told from those of one by this.
+/// The number of data files of `Lake::new`.
 const FILES: usize = 2;
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn compact_of_small_files_changes_no_row() {
     let before = lake.rows().await;
     let outcome = lake.table.optimize().run().await.unwrap();
     assert_eq!((outcome.version, outcome.commits), (MADE + 1, 1));
-    // Each file is read once; the file, the commit and its checksum are written.
+    // Each file is read once. The new file, the commit and its checksum are written.
     assert_eq!(lake.counts().reads_and_writes(), (FILES, 3, 0));
     assert_eq!(lake.rows().await, before);
     assert_eq!(lake.check_files().await, MADE + 1);
@@ -56,7 +56,7 @@ async fn optimize_without_work_reads_no_data() {
         let outcome = optimize().run().await.unwrap();
         assert_eq!((outcome.version, outcome.commits, outcome.metrics.scanned_files), (MADE + 1, 0, 1), "{layout:?}");
         assert_eq!(lake.counts().reads_and_writes(), (0, 0, 0), "{layout:?}");
-        // New rows are work again.
+        // New rows make new work.
         lake.table.write(stream([(100, 1)])).run().await.unwrap();
         let again = optimize().options(OptimizeOptions { layout: layout.clone(), ..OptimizeOptions::default() });
         assert_eq!(again.run().await.unwrap().metrics.removed_files, FILES as u64, "{layout:?}");
@@ -75,7 +75,7 @@ async fn plan_of_optimize_writes_nothing() {
     assert_eq!((names, detail.version, detail.num_files), (detail.size_bytes, MADE, FILES as u64));
 }
 
-/// A table in four partitions of three files each.
+/// Returns a table in four partitions of three files each.
 async fn partitioned() -> Lake {
     let lake = Lake::with(&[("delta.enableDeletionVectors", true)], Some("v")).await;
     for round in 0..3 {
@@ -96,7 +96,7 @@ async fn optimize_per_group_commits_each_partition() {
     let before = lake.rows().await;
     let made = lake.table.snapshot().await.unwrap().version();
     let outcome = per_group(lake.table.optimize()).run().await.unwrap();
-    // Of the partition 0 there are the two files that the table was made with.
+    // Partition 0 also has the two files with which the table was created.
     assert_eq!((outcome.version, outcome.commits), (made + 5, 5));
     assert_eq!((outcome.metrics.groups, outcome.metrics.removed_files, outcome.metrics.added_files), (5, 14, 5));
     assert_eq!(lake.rows().await, before);
@@ -141,7 +141,7 @@ async fn optimize_removes_deleted_rows_from_files() {
     let lake = Lake::new(true).await;
     lake.table.optimize().run().await.unwrap();
     lake.table.delete().filter("id = 3").run().await.unwrap();
-    // One of twenty is not more than the share that is let be.
+    // One row of twenty does not exceed the allowed share of deleted rows.
     assert_eq!(lake.table.optimize().run().await.unwrap().commits, 0);
     lake.table.delete().filter("id = 4").run().await.unwrap();
     let before = lake.rows().await;
@@ -199,7 +199,7 @@ async fn optimize_clusters_clustered_table_incrementally() {
     let clustered = lake.table.optimize().plan().await.unwrap();
     assert_eq!(clustered[0].paths.len(), 1);
     assert_eq!(removed(optimize(false).await.unwrap()), 1);
-    // By other columns only what comes from now on, unless all is asked for.
+    // A change of the clustering columns affects only new rows, unless `full` is set.
     lake.table.cluster_by(["v", "id"]).await.unwrap();
     assert_eq!(removed(optimize(false).await.unwrap()), 0);
     assert_eq!(removed(optimize(true).await.unwrap()), 2);

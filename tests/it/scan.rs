@@ -1,4 +1,4 @@
-//! Which files and rows a scan takes.
+//! The files and rows of a scan.
 
 mod budgets;
 mod floats;

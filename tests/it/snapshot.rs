@@ -1,5 +1,5 @@
-//! Opening a table. lakebed reads past some damage of the log, and refuses other tables with a
-//! clear error.
+//! Opening a table. lakebed tolerates some damage of the log, and refuses other tables with a clear
+//! error.
 
 mod budgets;
 mod recovery;

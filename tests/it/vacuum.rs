@@ -41,7 +41,7 @@ async fn vacuum_deletes_only_unneeded_files() {
     assert_eq!((outcome.version, outcome.metrics.found_files), (version, 0));
 }
 
-/// The vectors of PROTOCOL's examples, and the files that they are in.
+/// The deletion vectors of PROTOCOL's examples, and their files.
 const PREFIXED: (&str, &str) = ("ab^-aqEH.-t@S}K{vb[*k^", "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
 const SHARED: (&str, &str) = ("vBn[lx{q8@P<9BNH/isA", "deletion_vector_61d16c75-6994-46b7-a15b-8b538852e50e.bin");
 
@@ -75,7 +75,7 @@ async fn vacuum_keeps_needed_deletion_vectors() {
         let gone = ["c.parquet", "deletion_vector_00000000-0000-0000-0000-000000000000.bin"];
         assert_eq!(outcome.paths, gone, "{form:?}");
         assert_eq!(builder.objects().await, sorted(kept), "{form:?}");
-        // Once nothing needs it, it goes.
+        // A file is deleted as soon as no version within the retention period needs it.
         let retention = Some(Duration::from_secs(3600));
         let options = VacuumOptions { retention, enforce_retention: false, ..VacuumOptions::default() };
         assert_eq!(vacuum(&builder, options).await.unwrap().paths, sorted(["b.parquet", SHARED.1]), "{form:?}");
@@ -88,7 +88,7 @@ async fn checkpointed_tombstone_counts_unless_added_again() {
     builder.commit(&[added("x.parquet")]).await;
     let tombstones = [removed("young.parquet", builder.days_ago(1)), removed("back.parquet", builder.days_ago(1))];
     builder.checkpoint(1, &[vec![added("x.parquet")], tombstones.to_vec()].concat()).await;
-    // Restored, and long removed by a clock that was behind.
+    // The file is added again, and then removed with the old timestamp of a clock that was behind.
     builder.commit(&[added("back.parquet")]).await;
     builder.commit(&[removed("back.parquet", builder.days_ago(30))]).await;
     builder.put_all(&["x.parquet", "young.parquet", "back.parquet"]).await;
@@ -103,7 +103,7 @@ async fn files_elsewhere_are_never_touched() {
     builder.commit(&elsewhere.map(added)).await;
     builder.commit(&elsewhere.map(|path| removed(path, builder.days_ago(20)))).await;
     builder.put_object("lake/other/a.parquet").await;
-    // What only begins like the root lies outside of it, too.
+    // A path that only begins with the same characters as the root is outside of it, too.
     builder.put_object("lake/tt/f.parquet").await;
     for mode in [VacuumMode::Full, VacuumMode::Lite] {
         let outcome = vacuum(&builder, VacuumOptions { mode, ..VacuumOptions::default() }).await.unwrap();
@@ -137,7 +137,7 @@ async fn retention_beyond_tombstones_needs_commits() {
         builder.commit(&[info(&builder, days), removed(&gone, builder.days_ago(days))]).await;
         builder.put_all(&[&gone]).await;
     }
-    // The checkpoint has forgotten all of them.
+    // The checkpoint has no tombstone of these files.
     builder.commit(&[info(&builder, 1), added("f.parquet")]).await;
     builder.checkpoint(4, &[added("f.parquet")]).await;
     let thirty_days =
@@ -146,8 +146,8 @@ async fn retention_beyond_tombstones_needs_commits() {
         let outcome = vacuum(&builder, VacuumOptions { mode, ..thirty_days() }).await.unwrap();
         assert_eq!(outcome.paths, ["0.parquet", "1.parquet"], "{mode:?}");
     }
-    // The one of forty days ago shows where the thirty days begin, and the one of twenty days ago
-    // lists the files that left within them.
+    // The commit of forty days ago is the last one before the retention period of thirty days. The
+    // commit of twenty days ago names the files that left the table within the period.
     for (version, is_known) in [(0, true), (1, true), (2, false), (3, false)] {
         builder.delete_log(&format!("{version:020}.json")).await;
         let outcome = vacuum(&builder, thirty_days()).await;
@@ -201,7 +201,7 @@ async fn vacuum_writes_history_like_delta_spark() {
     assert_eq!(told(&end, "operationParameters"), json!({"status": "COMPLETED"}));
     assert_eq!(told(&end, "operationMetrics"), json!({"numDeletedFiles": "2", "numVacuumedDirectories": "1"}));
     assert_eq!((told(&start, "userMetadata"), told(&end, "userMetadata")), (json!("nightly"), json!("nightly")));
-    // Or not at all.
+    // The option leaves the commits out.
     builder.put_all(&["h.parquet"]).await;
     let outcome = vacuum(&builder, VacuumOptions { log_commits: false, ..VacuumOptions::default() }).await.unwrap();
     assert_eq!((outcome.version, outcome.metrics.deleted_files), (3, 1));

@@ -1,4 +1,4 @@
-//! Writes from end to end, in one process and in many.
+//! Writes from end to end, in one process and in several.
 
 mod batches;
 mod elsewhere;

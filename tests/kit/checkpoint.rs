@@ -79,8 +79,8 @@ fn split(actions: &[Value], parts: usize) -> Vec<Vec<Value>> {
 
 fn encode(actions: &[Value], schema: &SchemaRef, group_rows: usize) -> Vec<u8> {
     let mut decoder = ReaderBuilder::new(Arc::clone(schema)).with_batch_size(actions.len().max(1)).build_decoder().unwrap();
-    // Through text, since serde_json's numbers of any precision are not numbers to other
-    // serializers.
+    // The actions go through text, because serde_json's numbers of arbitrary precision are not
+    // numbers to other serializers.
     decoder.decode(&text_of(actions)).unwrap();
     let batch = decoder.flush().unwrap().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
     parquet_bytes(&batch, group_rows)

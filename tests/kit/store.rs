@@ -163,8 +163,8 @@ impl ObservedStore {
         self.deletions.swap(0, Ordering::Relaxed)
     }
 
-    /// Fails the next `times` requests for objects, or listings of folders, whose name ends with
-    /// `suffix`. The error is transient.
+    /// Fails the next `times` requests for objects, or listings of folders, with a name that ends
+    /// with `suffix`. The error is transient.
     pub fn fail(&self, suffix: &str, times: usize) {
         self.fail_with(suffix, Fault::Unavailable, times);
     }
@@ -185,8 +185,8 @@ impl ObservedStore {
         self.unlisted.lock().unwrap().push(suffix.to_owned());
     }
 
-    /// Holds the next put of an object whose name ends with `suffix` until the test lets it
-    /// continue, so that another writer can commit first.
+    /// Holds the next put of an object with a name that ends with `suffix`. The put continues when
+    /// the test lets it, so that another writer can commit first.
     pub fn hold(&self, suffix: String) -> Keeper {
         let ((reach, reached), (open, opened)) = (channel(), channel());
         *self.held.lock().unwrap() = Some(Held { suffix, reach, opened });
@@ -261,7 +261,7 @@ fn check(failing: &Mutex<Vec<Failing>>, path: &str) -> Result<Option<Fault>> {
     }
 }
 
-/// An upload whose requests are counted, and fail like requests for its object.
+/// An upload. Its requests are counted, and they fail like requests for its object.
 #[derive(Debug)]
 struct ObservedUpload {
     inner: Box<dyn MultipartUpload>,

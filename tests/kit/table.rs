@@ -56,8 +56,8 @@ impl TableBuilder {
         }
     }
 
-    /// The same with a clock that is this many days ahead of the machine's. The store has the machine's clock, so all objects in it
-    /// look this old.
+    /// Builds the same table with a clock that is this many days ahead of the machine's clock. The
+    /// store uses the machine's clock, so all objects in it look this old.
     #[must_use]
     pub fn days_ahead(mut self, days: u64) -> Self {
         let env = Env::seeded(1);

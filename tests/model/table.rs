@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) writer: u8,
     pub(crate) adds: BTreeSet<File>,
     pub(crate) removes: BTreeSet<File>,
-    /// The partitions whose files the commit adds or removes.
+    /// The partitions with files that the commit adds or removes.
     pub(crate) touches: BTreeSet<Key>,
 }
 

@@ -1,4 +1,4 @@
-//! A client of the simulated store, as lakebed sees it: every call becomes requests that wait for
+//! A client of the simulated store, as lakebed sees it. Every call becomes requests that wait for
 //! the scheduler.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use object_store::{
 use super::network::{ClientId, Network};
 use super::request::{About, Answer, Request, Span};
 
-/// One client. Its requests are the network's to answer.
+/// One client. The network answers its requests.
 #[derive(Debug, Clone)]
 pub(crate) struct SimClient {
     network: Arc<Network>,
@@ -47,7 +47,7 @@ impl SimClient {
         pages.flatten().boxed()
     }
 
-    /// One page, and after which name the next one begins.
+    /// Requests one page. Returns it, and the name after which the next page begins.
     async fn page(&self, folder: String, after: String) -> (Vec<Result<ObjectMeta>>, Option<String>) {
         match self.ask(Request::List { folder, after }).await {
             Ok(Answer::Page { objects, is_last }) => {
@@ -128,7 +128,7 @@ impl ObjectStore for SimClient {
         self.pages(prefix, Some(offset))
     }
 
-    /// Made of all that is below.
+    /// Collects the result from all objects below the folder.
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let (mut objects, mut folders) = (Vec::new(), BTreeSet::new());
         let mut below = self.pages(prefix, None);

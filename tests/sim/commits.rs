@@ -24,7 +24,7 @@ fn changes_are_serial_never_lost_or_doubled() {
     seeds::check_each("commits::changes_are_serial_never_lost_or_doubled", SEEDS, |seed| judged(Plan::random(seed).simulate()));
 }
 
-/// A put whose answer was lost may still be carried out when a later one is refused. This is common
+/// A put with a lost answer may still be carried out when a later put is refused. This is common
 /// where commits meet the most faults.
 #[test]
 fn refused_commit_never_appears_later() {

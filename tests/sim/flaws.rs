@@ -1,5 +1,5 @@
-//! Tests of the checker: each store here breaks a guarantee, or does what a careless writer would
-//! do, and the checker must report each.
+//! Tests of the checker. Each store here breaks a guarantee, or acts like a careless writer. The
+//! checker must report each.
 
 use super::objects::Flaw;
 use super::plan::Plan;

@@ -1,5 +1,5 @@
-//! The changes of a version: one change if the commit has user metadata, otherwise all changes
-//! whose rows are in its files.
+//! The changes of a version. If the commit has user metadata, this is one change. Otherwise these
+//! are all changes with rows in its files.
 
 use super::history::Version;
 use super::journal::Attempt;

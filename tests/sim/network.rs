@@ -279,8 +279,8 @@ impl State {
         self.clients.iter().filter(|client| client.crash.is_some()).for_each(|client| client.advance(passed));
     }
 
-    /// Chooses what arrives next. Requests have a sort order of their own, because the order in
-    /// which they were made may depend on threads.
+    /// Chooses the request that arrives next. Requests have a sort order of their own, because the
+    /// order in which they were made may depend on threads.
     fn choose(&mut self) -> Choice {
         self.waiting.sort_by(|a, b| (a.client, &a.request).cmp(&(b.client, &b.request)));
         let (step, faults, random) = (self.step, &self.ways.faults, &mut self.random);

@@ -63,12 +63,12 @@ pub(crate) struct Objects {
 pub(crate) struct Moment {
     pub(crate) step: u64,
     pub(crate) clock_ms: i64,
-    /// The step whose state listings show.
+    /// The step of the state that listings show.
     pub(crate) listed_step: u64,
 }
 
 impl Objects {
-    /// Creates a store whose listings have `page` objects on a page.
+    /// Creates a store with `page` objects on a page of a listing.
     pub(crate) fn new(page: usize, flaw: Option<Flaw>) -> Self {
         Self { page, flaw, ..Self::default() }
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::seeds;
 
 /// A logical file: its path, and the number of rows that its deletion vector deletes (0 without
-/// one). This number tells deletion vectors apart here.
+/// one). This number distinguishes deletion vectors here.
 type File = (String, i64);
 
 /// The state of the table as the test computes it, without lakebed.
@@ -27,7 +27,7 @@ struct Model {
     actions: Vec<Vec<Value>>,
     /// The versions of undamaged checkpoints.
     checkpoints: BTreeSet<u64>,
-    /// The versions whose commits were deleted.
+    /// The versions without a commit, because it was deleted.
     deleted: BTreeSet<u64>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum Request {
     Put { path: String, only_new: bool, bytes: Bytes },
     /// Reads an object, or a part of it.
     Get { path: String, span: Span },
-    /// Lists one page of the objects below a folder whose names come after a name.
+    /// Lists one page of the objects below a folder, beginning after a name.
     List { folder: String, after: String },
     /// Deletes an object.
     Delete { path: String },

@@ -19,8 +19,8 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a simulation for `count` seeds, or for the seeds of the environment. Fails with a seed
-/// whose run returns an error, and prints the error. `test` is the name of the calling test.
+/// Runs a simulation for `count` seeds, or for the seeds of the environment. Fails with a seed if
+/// its run returns an error, and prints the error. `test` is the name of the calling test.
 pub(crate) fn check_each(test: &str, count: u64, run: impl Fn(u64) -> Result<(), String>) {
     let count = number("LAKEBED_SIM_SEEDS").unwrap_or(count);
     let processes = std::thread::available_parallelism().map_or(1, usize::from);

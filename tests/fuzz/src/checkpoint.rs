@@ -13,7 +13,7 @@ use lakebed_core::stats::{StatColumn, StatKind};
 
 use super::check_line;
 
-/// Rows of a checkpoint.
+/// Parses the rows of a checkpoint.
 pub fn checkpoint_row(bytes: &[u8]) {
     let rows = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
     for batch in checkpoint_batches(bytes) {
@@ -29,7 +29,7 @@ pub fn checkpoint_row(bytes: &[u8]) {
     }
 }
 
-/// Lines of JSON as batches of a checkpoint. A first line that is `wide` asks for the wide types.
+/// Returns lines of JSON as batches of a checkpoint. A first line `wide` selects the wide types.
 pub fn checkpoint_batches(bytes: &[u8]) -> Vec<RecordBatch> {
     let (wide, lines) = bytes.strip_prefix(b"wide\n").map_or((false, bytes), |lines| (true, lines));
     let Ok(reader) = ReaderBuilder::new(Arc::new(columns(wide))).build(Cursor::new(lines)) else { return Vec::new() };

@@ -1,7 +1,9 @@
-//! The fuzz targets: each feeds bytes that nobody vouches for to a parser of `lakebed-core`, which may refuse them but not panic, and
-//! asserts that what was read is the same once written and read again.
+//! The fuzz targets. Each target feeds arbitrary bytes to a parser of `lakebed-core`. The parser
+//! may refuse the bytes, but it must not panic. A value that was parsed must be the same after it
+//! is written and parsed again.
 //!
-//! `fuzz_targets/` hands them to libFuzzer; `smoke.rs` runs each on mutated seeds, as a plain test on a stable compiler.
+//! `fuzz_targets/` passes the targets to libFuzzer. `smoke.rs` runs each target on mutated seeds,
+//! as a plain test on a stable compiler.
 
 mod checkpoint;
 pub mod mutate;
@@ -24,7 +26,8 @@ use lakebed_core::variant::unshred;
 
 pub use checkpoint::{checkpoint_batches, checkpoint_row};
 
-/// A line of a commit: the fast way and the tolerant one agree, and an action survives being written.
+/// A line of a commit. The fast parser and the tolerant one agree, and a parsed action can be
+/// written.
 pub fn commit_line(line: &[u8]) {
     let _ = json::parse_commit(line, "commit");
     let Ok(read) = json::parse_line(line) else { return };
@@ -37,13 +40,13 @@ pub fn commit_line(line: &[u8]) {
     }
 }
 
-/// An action that was read can be written, and read again.
+/// Checks that a parsed action can be written and parsed again.
 fn check_line(action: &Action) {
     let written = action.to_line().expect("what was read can be written");
     assert_eq!(json::parse_line(written.as_bytes()).expect("what was written can be read").as_ref(), Some(action));
 }
 
-/// A deletion vector: as bytes, inline, and the place of one in a file.
+/// A deletion vector: as bytes, inline, and by the path of its file.
 pub fn deletion_vector(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for storage_type in [DvStorage::UuidRelative, DvStorage::AbsolutePath, DvStorage::Inline] {
@@ -83,7 +86,7 @@ pub fn checksum(bytes: &[u8]) {
     check_line(&Action::Metadata(read.metadata));
 }
 
-/// Statistics: the walk through the text finds what a whole parse finds.
+/// Statistics. The search in the text finds the same values as a full parse.
 pub fn stats_json(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let column = |kind, path: &[&str], data_type| StatColumn {
@@ -105,19 +108,19 @@ pub fn stats_json(bytes: &[u8]) {
     assert!(id.is_none_or(|id| *found[1].as_primitive::<Int64Type>().values() == [id] && found[1].is_valid(0)));
 }
 
-/// The value of a partition, of every type.
+/// A partition value of every type.
 pub fn partition_value(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for primitive in seeds::PRIMITIVES {
         let Ok(read) = Scalar::parse_partition(Some(text), primitive) else { continue };
         let written = read.to_partition().expect("what was read can be written");
         let again = Scalar::parse_partition(written.as_deref(), primitive).expect("what was written can be read");
-        // NaN differs from itself, but is spelled in one way.
+        // NaN differs from itself, but it has only one spelling.
         assert_eq!(format!("{again:?}"), format!("{read:?}"), "{primitive:?}");
     }
 }
 
-/// Paths of files, as actions spell them, and names of files in the log.
+/// Paths of files, as actions spell them, and names of log files.
 pub fn file_path(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = LogPath::parse(text);
@@ -132,7 +135,8 @@ pub fn file_path(bytes: &[u8]) {
     }
 }
 
-/// An object of which one field has columns of its own: the first byte tells how long the names are, the rest is the value.
+/// Returns a shredded object with a column of its own for one field. The first byte is the length
+/// of the names, and the other bytes are the value.
 pub fn shredded(bytes: &[u8]) -> StructArray {
     let (length, rest) = bytes.split_first().map_or((0, bytes), |(length, rest)| (usize::from(*length), rest));
     let (names, value) = rest.split_at(length.min(rest.len()));
@@ -146,7 +150,7 @@ pub fn shredded(bytes: &[u8]) -> StructArray {
     StructArray::clone(&group(vec![("metadata", binary(names)), ("value", binary(value)), ("typed_value", typed as ArrayRef)]))
 }
 
-/// A shredded variant: what comes out is not much larger than what went in.
+/// A shredded variant. The result is not much larger than the input.
 pub fn variant(bytes: &[u8]) {
     let Ok((names, value)) = unshred(&shredded(bytes)) else { return };
     assert!(names.value(0).len() + value.value(0).len() <= 8 * bytes.len() + 64);

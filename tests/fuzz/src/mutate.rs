@@ -1,6 +1,6 @@
 //! Small random changes of bytes, the same for the same seed.
 
-/// What parsers stumble over.
+/// Tokens with which parsers have had problems.
 const TOKENS: [&[u8]; 32] = [
     b"null",
     b"{}",
@@ -36,16 +36,16 @@ const TOKENS: [&[u8]; 32] = [
     b"\n",
 ];
 
-/// A source of changes.
+/// Makes random changes of bytes.
 pub struct Mutator(u64);
 
 impl Mutator {
-    /// Of this seed.
+    /// Returns a mutator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A few changes to one of the seeds.
+    /// Returns one of the seeds after a few changes.
     pub fn mutate(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = seeds[self.below(seeds.len())].clone();
         for _ in 0..=self.below(4) {
@@ -86,7 +86,7 @@ impl Mutator {
         }
     }
 
-    /// A number below this one, which is not 0.
+    /// Returns a random number below the limit, which is not 0.
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,4 +1,4 @@
-//! Where the smoke test starts from: what writers write.
+//! The seeds of the smoke test: bytes as writers write them.
 
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::hint;
@@ -39,7 +39,7 @@ fn bytes<T: AsRef<[u8]>>(seeds: &[T]) -> Vec<Vec<u8>> {
     seeds.iter().map(|seed| seed.as_ref().to_vec()).collect()
 }
 
-/// One of each action.
+/// Returns one line for each kind of action.
 pub fn commit_lines() -> Vec<Vec<u8>> {
     let mut lines = bytes(&[
         ADD,
@@ -58,7 +58,7 @@ pub fn commit_lines() -> Vec<Vec<u8>> {
     lines
 }
 
-/// Rows of checkpoints, in both widths.
+/// Returns rows of checkpoints with narrow and wide types.
 pub fn checkpoint_rows() -> Vec<Vec<u8>> {
     let lines = commit_lines();
     let wide = lines.iter().map(|line| [b"wide\n", line.as_slice()].concat());
@@ -66,7 +66,7 @@ pub fn checkpoint_rows() -> Vec<Vec<u8>> {
     lines.iter().cloned().chain(wide).chain([parsed.to_vec(), lines.join(&b"\n"[..])]).collect()
 }
 
-/// All forms of deletion vectors, framed ones, inline ones and names of files.
+/// Returns all forms of deletion vectors: framed, inline, and names of files.
 pub fn deletion_vectors() -> Vec<Vec<u8>> {
     let rows = |vector: DeletionVector| vector.serialize().expect("rows below 2^63");
     let bitmap = [0x3a, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 16, 0, 0, 0, 1, 0, 3, 0];
@@ -86,12 +86,12 @@ pub fn deletion_vectors() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Schemas of tables.
+/// Returns schemas of tables.
 pub fn schemas() -> Vec<Vec<u8>> {
     bytes(&[SCHEMA, r#"{"type":"struct","fields":[]}"#])
 }
 
-/// Hints, with and without a checksum.
+/// Returns hints, with and without a checksum.
 pub fn last_checkpoints() -> Vec<Vec<u8>> {
     let mut hints = bytes(&[
         r#"{"version":10,"size":12,"parts":2,"sizeInBytes":14000,"numOfAddFiles":3,"checkpointSchema":{"type":"struct","fields":[]},"tags":{"a":"b"}}"#,
@@ -103,7 +103,7 @@ pub fn last_checkpoints() -> Vec<Vec<u8>> {
     hints
 }
 
-/// Checksums of versions.
+/// Returns checksums of versions.
 pub fn checksums() -> Vec<Vec<u8>> {
     let full = format!(
         r#"{{"txnId":"t","tableSizeBytes":452,"numFiles":1,"numMetadata":1,"numProtocol":1,"setTransactions":[{{"appId":"a","version":1}}],"domainMetadata":[],"inCommitTimestampOpt":1700000000000,"metadata":{METADATA},"protocol":{PROTOCOL},"numDeletedRecordsOpt":0,"numDeletionVectorsOpt":0,"allFiles":[]}}"#
@@ -112,7 +112,7 @@ pub fn checksums() -> Vec<Vec<u8>> {
     vec![full.into_bytes(), old.as_bytes().to_vec()]
 }
 
-/// Statistics of files.
+/// Returns statistics of files.
 pub fn statistics() -> Vec<Vec<u8>> {
     bytes(&[
         STATISTICS,
@@ -122,7 +122,7 @@ pub fn statistics() -> Vec<Vec<u8>> {
     ])
 }
 
-/// Partition values of every type.
+/// Returns partition values of every type.
 pub fn partition_values() -> Vec<Vec<u8>> {
     bytes(&[
         "",
@@ -146,7 +146,7 @@ pub fn partition_values() -> Vec<Vec<u8>> {
     ])
 }
 
-/// Paths of data files and names of log files.
+/// Returns paths of data files and names of log files.
 pub fn file_paths() -> Vec<Vec<u8>> {
     bytes(&[
         "part-00000-80a083e8-7026-4e79-81be-64bd76c43a11-c000.snappy.parquet",
@@ -162,7 +162,7 @@ pub fn file_paths() -> Vec<Vec<u8>> {
     ])
 }
 
-/// Names, and objects with fields besides `a`: none, a small number, a text, an object.
+/// Returns names, and objects with fields besides `a`: none, a small number, a string, an object.
 pub fn variants() -> Vec<Vec<u8>> {
     const NAMES: &[u8] = &[1, 2, 0, 1, 2, b'b', b'c'];
     let with = |names: &[u8], value: &[u8]| [&[u8::try_from(names.len()).expect("few names")][..], names, value].concat();

@@ -1,4 +1,4 @@
-//! Changes between versions and moments.
+//! Changes between versions and timestamps.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::kit::{FEED, add, check_error, file, fruits, show};
 
-/// Versions 0 to 3, made at the seconds 1 to 4.
+/// Returns a table with versions 0 to 3, made at the seconds 1 to 4.
 async fn timed() -> TableBuilder {
     let properties = [FEED, ("delta.enableInCommitTimestamps", "true")];
     let builder = TableBuilder::with(

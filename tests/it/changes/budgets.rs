@@ -34,7 +34,7 @@ async fn batch_reads_only_its_own_commits() {
     builder.observed().take_counts();
     let next = stream.latest_offset(Some(&end), &files(3)).await.unwrap().unwrap();
     let counts = builder.observed().take_counts();
-    // Commits are read ahead, some at a time.
+    // Several commits are read ahead at a time.
     assert!(counts.lists == 1 && counts.gets <= 24, "{counts:?}");
     assert_eq!(stream.tasks(Some(&end), &next, 1 << 30).await.unwrap().len(), 1);
     let counts = builder.observed().take_counts();

@@ -1,5 +1,5 @@
-//! The worked cases of streams over an insert, an update and a delete, with rewritten files and
-//! with deletion vectors.
+//! Examples of streams over an insert, an update and a delete, with rewritten files and with
+//! deletion vectors.
 
 use std::slice::from_ref;
 
@@ -11,8 +11,8 @@ use lakebed_tests::table::unchanged;
 
 const INSERTED: [&str; 3] = ["jack/apple", "sarah/orange", "john/pineapple"];
 
-/// Version 1 inserts, version 2 gives jack a banana, version 3 deletes john; whole files are
-/// written anew.
+/// Returns a table in which whole files are rewritten: version 1 inserts, version 2 gives jack a
+/// banana, version 3 deletes john.
 async fn rewritten() -> TableBuilder {
     let builder = fruits(&[]).await;
     let one = file(&builder, "one", &INSERTED).await;
@@ -24,7 +24,7 @@ async fn rewritten() -> TableBuilder {
     builder
 }
 
-/// The same with deletion vectors.
+/// Returns the same table with deletion vectors.
 async fn marked() -> TableBuilder {
     let builder = fruits(&[]).await;
     let one = file(&builder, "one", &INSERTED).await;

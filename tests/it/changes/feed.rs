@@ -1,4 +1,4 @@
-//! The change data feed, asked for at once and followed as a stream.
+//! The change data feed, read at once and as a stream.
 
 use std::slice::from_ref;
 
@@ -12,9 +12,9 @@ fn info(timestamp: i64) -> Value {
     json!({"commitInfo": {"operation": "WRITE", "inCommitTimestamp": timestamp}})
 }
 
-/// Version 1 inserts three rows, version 2 gives jack a banana, version 3 deletes john. Updates and
-/// deletes write files of changed rows if `writes_changes`; else the delete leaves only a deletion
-/// vector.
+/// Returns a table: version 1 inserts three rows, version 2 gives jack a banana, version 3 deletes
+/// john. If `writes_changes`, updates and deletes write change data files. Otherwise the delete
+/// leaves only a deletion vector.
 async fn recorded(writes_changes: bool) -> TableBuilder {
     let builder = fruits(&[FEED]).await;
     let one = file(&builder, "one", &["jack/apple", "sarah/orange", "john/pineapple"]).await;
@@ -40,7 +40,7 @@ const EVENTS: [&str; 6] = [
     "john/pineapple/delete/3/1970-01-01T00:00:03Z",
 ];
 
-/// The changes of versions, streamed; tasks of any size give the same.
+/// Returns the changes of versions as a stream. Tasks of every size return the same rows.
 async fn changes(builder: &TableBuilder, start: u64, end: u64) -> lakebed::Result<Vec<String>> {
     let changes = builder.table().changes(start..=end).await?;
     let rows = show(&changes.stream().await?.collect_all().await?);
@@ -89,7 +89,7 @@ async fn rows_that_come_back_are_inserted() {
     let builder = fruits(&[FEED]).await;
     let one = file(&builder, "one", &["a/1", "b/2", "c/3", "d/4"]).await;
     builder.commit(&[info(1000), without(&one, [0, 1])]).await;
-    // Rows 1 and 2 change places.
+    // Row 1 comes back, and row 2 is deleted.
     builder.commit(&[info(2000), undo(&without(&one, [0, 1])), without(&one, [0, 2])]).await;
     builder.commit(&[info(3000), undo(&without(&one, [0, 2])), one.clone()]).await;
     builder.commit(&[info(4000), undo(&one)]).await;
@@ -162,7 +162,7 @@ async fn changes_across_repartitioning_are_refused() {
     builder.commit(&[info(2000), metadata(&columns, &["fruit"], &[FEED]), undo(&one)]).await;
     let expected = ["versions 1 to 2", "version 1", "the partition columns are others", "separately"];
     check_error(changes(&builder, 1, 2).await, &expected);
-    // Version 2 removes a file that was written with the earlier columns.
+    // Version 2 removes a file that was written with other partition columns.
     check_error(changes(&builder, 2, 2).await, &["versions 2 to 2", "version 1", "the partition columns are others"]);
     assert_eq!(changes(&builder, 1, 1).await.unwrap(), ["a/1/insert/1/1970-01-01T00:00:01Z"]);
 }

@@ -1,4 +1,4 @@
-//! Tables for streams, and streams that are read to their end.
+//! Tables for streams, and functions that read a stream to its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use lakebed_tests::TableBuilder;
 use lakebed_tests::table::{metadata, protocol};
 use serde_json::{Value, json};
 
-/// Properties of a table that records changes.
+/// The property of a table that records changes.
 pub(super) const FEED: (&str, &str) = ("delta.enableChangeDataFeed", "true");
 
-/// A table of names and fruits, with these properties; version 0 makes it.
+/// Creates a table of names and fruits with these properties as version 0.
 pub(super) async fn fruits(properties: &[(&str, &str)]) -> TableBuilder {
     let features = ["deletionVectors", "changeDataFeed"];
     let metadata = metadata(&["name string", "fruit string"], &[], properties);
@@ -37,7 +37,7 @@ pub(super) async fn numbered(versions: u64) -> TableBuilder {
     builder
 }
 
-/// Writes a file of rows such as `jack/apple`, and returns its `add`. A third part of a row is its
+/// Writes a file of rows such as `jack/apple`, and returns its `add`. A third value of a row is its
 /// `_change_type`.
 pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> Value {
     let names = ["name", "fruit", "_change_type"];
@@ -65,7 +65,7 @@ pub(super) fn undo(add: &Value) -> Value {
     json!({"remove": remove})
 }
 
-/// The same file without these rows.
+/// Returns the same file with a deletion vector for these rows.
 pub(super) fn without(add: &Value, rows: impl IntoIterator<Item = u64>) -> Value {
     let vector = rows.into_iter().collect::<DeletionVector>().to_inline().unwrap();
     let mut add = add.clone();
@@ -73,7 +73,7 @@ pub(super) fn without(add: &Value, rows: impl IntoIterator<Item = u64>) -> Value
     add
 }
 
-/// The file as one of changed rows.
+/// Returns the file as a change data file.
 pub(super) fn changed(add: &Value) -> Value {
     json!({"cdc": {"path": add["add"]["path"], "partitionValues": {}, "size": add["add"]["size"], "dataChange": false}})
 }
@@ -84,12 +84,12 @@ pub(super) async fn follow(builder: &TableBuilder, options: &[(&str, &str)]) -> 
     builder.table().follow(FollowOptions::parse(&options)?).await
 }
 
-/// The rows of a batch.
+/// Returns the rows of a batch.
 pub(super) async fn batch(store: &Store, follow: &Follow, start: Option<&Offset>, end: &Offset) -> Result<Vec<String>> {
     read(store, &follow.tasks(start, end, 1).await?).await
 }
 
-/// The rows of tasks, in order, each task sent through its bytes.
+/// Returns the rows of tasks, in order. Each task is sent as bytes.
 pub(super) async fn read(store: &Store, tasks: &[ScanTask]) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for task in tasks {
@@ -99,7 +99,7 @@ pub(super) async fn read(store: &Store, tasks: &[ScanTask]) -> Result<Vec<String
     Ok(rows)
 }
 
-/// The rows as their values with slashes between.
+/// Returns each row as its values with slashes between them.
 pub(super) fn show(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::new().with_null("-");
     let mut rows = Vec::new();
@@ -114,8 +114,8 @@ pub(super) fn show(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-/// All batches from an offset, or from the beginning, to where there is nothing new; and the offset
-/// there.
+/// Returns all batches from an offset, or from the beginning, until there is nothing new, and the
+/// last offset.
 pub(super) async fn drain(
     builder: &TableBuilder,
     follow: &Follow,
@@ -139,18 +139,18 @@ pub(super) fn files(count: u64) -> ReadLimits {
     ReadLimits { max_files: Some(count), ..ReadLimits::default() }
 }
 
-/// The batches of a stream that takes one commit or file at a time.
+/// Returns the batches of a stream that reads one commit or file at a time.
 pub(super) async fn batches(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Vec<Vec<String>>> {
     let follow = follow(builder, options).await?;
     drain(builder, &follow, None, &follow.limits()).await.map(|(batches, _)| batches)
 }
 
-/// The rows of all batches.
+/// Returns the rows of all batches.
 pub(super) async fn rows(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Vec<String>> {
     batches(builder, options).await.map(|batches| batches.concat())
 }
 
-/// Whether it is refused with words that these occur in.
+/// Checks that the result is an error with all these words.
 #[track_caller]
 pub(super) fn check_error<T: std::fmt::Debug>(outcome: Result<T>, expected: &[&str]) {
     let error = outcome.unwrap_err().to_string();

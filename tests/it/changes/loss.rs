@@ -1,4 +1,4 @@
-//! Commits that are gone, tables that are others, and offsets that belong elsewhere.
+//! Missing commits, replaced tables, and offsets of other tables.
 
 use lakebed::changes::ReadLimits;
 use lakebed_tests::table::metadata;

@@ -1,4 +1,4 @@
-//! Schemas that change while a table is followed, without and with a log of schemas.
+//! Schema changes during a stream, with and without a schema log.
 
 use std::slice::from_ref;
 
@@ -27,7 +27,7 @@ async fn new_column_stops_stream_until_restart() {
         stream.latest_offset(end.as_ref(), &files(9)).await,
         &["version 2 is not that of the stream", "column color is not there", "start the query again"],
     );
-    // The new schema reads old files, too.
+    // The new schema also reads old files.
     let again = follow(&builder, &[]).await.unwrap();
     assert_eq!(drain(&builder, &again, end, &files(9)).await.unwrap().0.concat(), ["b/2/-"]);
     assert_eq!(rows(&builder, &[("startingVersion", "0")]).await.unwrap(), ["a/1/-", "b/2/-"]);
@@ -43,7 +43,7 @@ async fn incompatible_schema_stops_stream_after_restart() {
     let advice =
         ["version 2", "column fruit has the type integer instead of string", "begin anew with a new checkpoint", "above 2"];
     check_error(stream.latest_offset(None, &files(9)).await, &advice);
-    // Nor does it go the other way.
+    // A stream cannot convert the other way either.
     let expected = ["version 0", "column fruit has the type string instead of integer", "does not help", "above 0"];
     check_error(rows(&builder, &[("startingVersion", "0")]).await, &expected);
     // A snapshot of the newest version has one schema.
@@ -74,7 +74,7 @@ async fn wider_type_is_learnt_by_restart() {
     assert!(rows(&builder, &[("startingVersion", "0")]).await.is_ok());
 }
 
-/// The metadata of a table with column mapping; columns are `name=physical`.
+/// Returns the metadata of a table with column mapping. Columns are written as `name=physical`.
 fn mapped(columns: &[&str]) -> Value {
     let field = |(id, column): (usize, &&str)| {
         let (name, physical) = column.split_once('=').unwrap_or((column, column));
@@ -87,8 +87,8 @@ fn mapped(columns: &[&str]) -> Value {
     metadata
 }
 
-/// Version 1 adds a file, version 2 renames `fruit` to `food`, version 3 adds a file, version 4
-/// drops `food`, version 5 adds a file.
+/// Returns a table: version 1 adds a file, version 2 renames `fruit` to `food`, version 3 adds a
+/// file, version 4 drops `food`, version 5 adds a file.
 async fn renamed() -> TableBuilder {
     let features = ["columnMapping"];
     let builder = TableBuilder::with(protocol(&features, &features), mapped(&["name", "fruit"]));
@@ -119,7 +119,7 @@ fn names(follow: &Follow) -> Vec<String> {
     follow.schema().unwrap().fields().iter().map(|field| field.name().clone()).collect()
 }
 
-/// One batch, committed.
+/// Reads and commits one batch.
 async fn step(builder: &TableBuilder, stream: &Follow, start: Option<&Offset>) -> lakebed::Result<(Vec<String>, Offset)> {
     let end = stream.latest_offset(start, &files(9)).await?.unwrap();
     let rows = batch(&builder.store(), stream, start, &end).await?;
@@ -131,8 +131,8 @@ async fn schema_log_leads_stream_over_each_change() {
     let builder = renamed().await;
     let location = ("schemaTrackingLocation", "memory://changes-steps/checkpoint/_schema");
     let start = ("startingVersion", "0");
-    // The log begins with the schema of the version that is read first, with which the stream has
-    // to be started again.
+    // The schema log begins with the schema of the version that is read first. The stream must be
+    // restarted with it.
     let stream = follow(&builder, &[start, location]).await.unwrap();
     check_error(stream.latest_offset(None, &files(9)).await, &["changed at version 0", "start the query again"]);
 
@@ -219,7 +219,7 @@ async fn schema_log_belongs_to_one_stream() {
     let (one, two) = (follow(&builder, &[location]).await.unwrap(), follow(&builder, &[location]).await.unwrap());
     let other = follow(&builder, &[location, ("streamingSourceTrackingId", "other")]).await.unwrap();
     one.latest_offset(None, &files(1)).await.unwrap();
-    // What says the same does no harm; what says something else does.
+    // A second stream may log the same schema, but not another one.
     two.latest_offset(None, &files(1)).await.unwrap();
     other.latest_offset(None, &files(1)).await.unwrap();
     let location = ("schemaTrackingLocation", "memory://changes-conflict/checkpoint");

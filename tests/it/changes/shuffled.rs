@@ -1,5 +1,5 @@
-//! Random tables, read by streams that are limited, stopped and begun again at random: no row is
-//! lost or doubled.
+//! Random tables, read by streams with random limits, stops and restarts. No row is lost or
+//! doubled.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use lakebed_tests::table::unchanged;
 struct Model {
     builder: TableBuilder,
     random: SmallRng,
-    /// The files of the table, with their rows and which of these are deleted.
+    /// The files of the table, with their rows and the positions of the deleted rows.
     live: Vec<(Value, Vec<String>, Vec<u64>)>,
-    /// The rows that were added, in order.
+    /// The added rows, in order.
     added: Vec<String>,
     names: u32,
 }
@@ -49,7 +49,7 @@ impl Model {
         self.builder.commit(&actions).await;
     }
 
-    /// Writes two files anew as one.
+    /// Rewrites two files as one.
     async fn compact(&mut self) {
         if self.live.len() < 2 || self.live.iter().any(|(_, _, deleted)| !deleted.is_empty()) {
             return self.append().await;
@@ -61,7 +61,7 @@ impl Model {
         self.live.push((both, rows, Vec::new()));
     }
 
-    /// Deletes a row by a vector, or a whole file.
+    /// Deletes a row with a deletion vector, or a whole file.
     async fn delete(&mut self) {
         if self.live.is_empty() {
             return self.append().await;
@@ -103,8 +103,7 @@ impl Model {
     }
 }
 
-/// Reads on, batch by batch: a few of them, each perhaps twice, by a stream that is perhaps a new
-/// one.
+/// Reads a few batches. Some of them are read twice, some of these by a new stream.
 async fn read_on(model: &mut Model, options: &[(&str, &str)], start: &mut Option<Offset>, found: &mut Vec<String>) {
     let mut stream = follow(&model.builder, options).await.unwrap();
     for _ in 0..model.random.random_range(1..5) {
@@ -118,7 +117,7 @@ async fn read_on(model: &mut Model, options: &[(&str, &str)], start: &mut Option
         if model.random.random_bool(0.5) {
             stream = follow(&model.builder, options).await.unwrap();
             let again = batch(&model.builder.store(), &stream, start.as_ref(), &end).await.unwrap();
-            // Without a start, where the table was is known only by the end.
+            // Without a start, only the end determines the version of the table.
             let sorted = |mut rows: Vec<String>| {
                 rows.sort();
                 rows

@@ -1,4 +1,4 @@
-//! Where streams begin, and how they begin again.
+//! The start and the restart of streams.
 
 use lakebed::changes::{Offset, Position, ReadLimits};
 use lakebed_tests::TableBuilder;
@@ -80,7 +80,7 @@ async fn initial_snapshot_comes_ordered_before_commits() {
         offset.to_string(),
         r#"{"sourceVersion":1,"reservoirId":"5fba94ed-9794-4965-ba6e-6ee3c0d22af9","reservoirVersion":2,"index":1,"isStartingVersion":true}"#
     );
-    // Whoever starts again in the middle goes on with the same files.
+    // A stream that restarts in the middle continues with the same files.
     let again = follow(&builder, &[]).await.unwrap();
     let (rest, _) = drain(&builder, &again, Some(offset), &files(9)).await.unwrap();
     assert_eq!(rest.concat(), ["aa/1", "ccc/1", "late/1"]);
@@ -95,8 +95,8 @@ async fn first_batch_read_again_gives_same_rows() {
     let behind = stream.latest_offset(Some(&start), &files(9)).await.unwrap().unwrap();
     let more = file(&builder, "f5", &["5/x"]).await;
     builder.commit(&[more]).await;
-    // The first batch was never committed, and the table has moved on: its beginning is asked for
-    // anew.
+    // The first batch was never committed, and the table has changed. The stream computes its
+    // beginning again.
     let again = follow(&builder, &[]).await.unwrap();
     let fresh = again.initial_offset().await.unwrap();
     check_at(&fresh, 5, Position::Base, true);
@@ -118,7 +118,7 @@ async fn available_now_run_ends_at_newest() {
     let (found, end) = drain(&builder, &stream, None, &limits).await.unwrap();
     assert_eq!(found, [vec!["1/x", "2/x", "3/x"], vec!["4/x"]]);
     assert_eq!(end, Some(newest.clone()));
-    // A later run goes on from there.
+    // A later run continues from there.
     let limits = ReadLimits { until: Some(stream.newest_offset().await.unwrap()), ..files(3) };
     assert_eq!(drain(&builder, &stream, Some(newest), &limits).await.unwrap().0.concat(), ["5/x"]);
 }

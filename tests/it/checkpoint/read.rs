@@ -1,4 +1,4 @@
-//! Checkpoints in all their forms, as `lakebed_io` reads them.
+//! Checkpoints in all their forms, read by `lakebed_io`.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ const FORMS: [Form; 9] = [
     Form::UuidJson(3),
 ];
 
-/// Twenty files, three tombstones, two applications, one domain.
+/// Returns twenty files, three tombstones, two applications and one domain.
 fn actions() -> Vec<Value> {
     let mut actions: Vec<Value> = (0..20).map(|file| add(&format!("f{file}"))).collect();
     actions.extend((0..3).map(|file| remove(&format!("gone{file}"))));
@@ -66,7 +66,7 @@ async fn every_form_gives_protocol_and_metadata() {
         assert_eq!((metadata.len(), metadata[0].id.as_str()), (1, "5fba94ed-9794-4965-ba6e-6ee3c0d22af9"), "{form:?}");
         assert!(!found.iter().any(|action| matches!(action, Action::Add(_) | Action::Remove(_))), "{form:?}");
         assert!(!counts.objects.keys().any(|name| name.contains("_sidecars")), "{form:?}: opening reads no sidecar");
-        // Small files come whole with their footer.
+        // A small file and its footer are read with one request.
         let parts = if let Form::MultiPart(_) = form { 2 } else { 1 };
         assert_eq!(counts.gets, parts, "{form:?}: {counts:?}");
     }
@@ -183,8 +183,8 @@ async fn listing_takes_one_request_without_sidecars() {
 
 #[tokio::test]
 async fn json_statistics_alone_skip_files() {
-    // Each file has ids from 0, 10 and so on to 9 more. Three of them have no statistics in the
-    // struct, and the last one has none at all.
+    // Each file has ids from 0, 10 and so on to 9 more. Three files have no statistics in the
+    // struct, and the last one has no statistics at all.
     let actions: Vec<Value> = (0..8_i64)
         .map(|file| {
             let (least, most) = (file * 10, file * 10 + 9);
@@ -198,7 +198,7 @@ async fn json_statistics_alone_skip_files() {
             action
         })
         .collect();
-    // A checkpoint of JSON lines has statistics as text alone.
+    // A checkpoint of JSON lines has statistics only as text.
     for form in FORMS.into_iter().filter(|form| *form != Form::UuidJson(0)) {
         let builder = TableBuilder::new();
         builder.commit(&actions).await;

@@ -1,4 +1,4 @@
-//! Checkpoints that lakebed writes: their content, and the content of `_last_checkpoint`.
+//! Written checkpoints: their content, and the content of `_last_checkpoint`.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::model::Model;
 
-/// When the seeded clock begins.
+/// The first time of the seeded clock.
 const NOW_MS: i64 = 1_700_000_000_000;
 const WEEK_MS: i64 = 7 * 86_400_000;
 
@@ -34,13 +34,13 @@ async fn write(builder: &TableBuilder) -> CheckpointOutcome {
     snapshot(builder).await.checkpoint().await.unwrap()
 }
 
-/// The files of the newest checkpoint.
+/// Returns the files of the newest checkpoint.
 async fn files(builder: &TableBuilder) -> CheckpointFiles {
     let listed = log::list_log(&builder.store(), None).await.unwrap();
     plan(&listed, None, &Default::default()).unwrap().checkpoint.unwrap()
 }
 
-/// The batches of all Parquet files with file actions.
+/// Returns the batches of all Parquet files with file actions.
 async fn batches(builder: &TableBuilder) -> Vec<RecordBatch> {
     let content = checkpoint::open(&builder.store(), &files(builder).await).await.unwrap();
     let mut found = Vec::new();
@@ -50,7 +50,8 @@ async fn batches(builder: &TableBuilder) -> Vec<RecordBatch> {
     found
 }
 
-/// All actions of the newest checkpoint, in the order of their lines, without those that V2 checkpoints have more.
+/// Returns all actions of the newest checkpoint, in the order of their lines, without the
+/// additional actions of V2 checkpoints.
 async fn actions(builder: &TableBuilder) -> Vec<String> {
     let files = files(builder).await;
     let mut found = checkpoint::read_other_actions(&builder.store(), &files, columns::OTHERS).await.unwrap();
@@ -118,7 +119,8 @@ async fn v2_checkpoint_puts_files_in_sidecars() {
     builder.commit(&[add("a"), remove("b"), json!({"txn": {"appId": "x", "version": 1}})]).await;
     let outcome = write(&builder).await;
     assert!(outcome.name.ends_with(".json"), "{}", outcome.name);
-    // protocol, metaData, txn, checkpointMetadata, one sidecar, and in it two actions.
+    // The actions are protocol, metaData, txn, checkpointMetadata, one sidecar, and two actions in
+    // it.
     assert_eq!((outcome.num_actions, outcome.num_files, outcome.num_tombstones), (7, 1, 1));
     let txn = json!({"txn": {"appId": "x", "version": 1}});
     let expected = [builder.protocol().clone(), builder.metadata().clone(), txn, unchanged(add("a")), unchanged(remove("b"))];
@@ -209,7 +211,7 @@ fn statistics() -> Value {
     })
 }
 
-/// The array at this place of the one row that has an `add`.
+/// Returns the array at this path for the one row that has an `add`.
 fn leaf(batches: &[RecordBatch], way: &[&str]) -> arrow_array::ArrayRef {
     let batch = batches.iter().find(|batch| batch["add"].as_struct().column_by_name("path").is_some()).unwrap();
     let row = (0..batch.num_rows()).find(|row| batch["add"].is_valid(*row)).unwrap();
@@ -306,7 +308,7 @@ async fn check_read_back(builder: TableBuilder, (file, spared): (&str, usize), f
 #[tokio::test]
 async fn unreadable_checkpoint_gets_no_hint() {
     for (fault, may_pass) in [(Fault::NotFound, true), (Fault::Unavailable, true), (Fault::Denied, false)] {
-        // Each is put with one request; before the JSON the commit is read.
+        // Each file is put with one request. Before the JSON file, the commit is read.
         check_read_back(TableBuilder::new(), (".parquet", 1), fault.clone(), may_pass).await;
         check_read_back(v2_table(), (".parquet", 1), fault.clone(), may_pass).await;
         check_read_back(v2_table(), (".json", 2), fault.clone(), may_pass).await;
@@ -356,7 +358,7 @@ async fn checkpoints_of_random_logs_hold_state() {
                 builder.commit(&actions).await;
                 version += 1;
             }
-            // Whoever wrote the checkpoint, the next one stands on it.
+            // The next checkpoint is based on this one, whether lakebed or the test writes it.
             if random.random_bool(0.5) {
                 let form = if is_v2 { FORMS[2 + random.random_range(0..3)] } else { FORMS[random.random_range(0..2)] };
                 builder.checkpoint_as(version - 1, form, &model.checkpoint(), 7).await;
@@ -378,7 +380,7 @@ async fn a_refreshed_snapshot_writes_the_same_checkpoint() {
     builder.commit(&model.commit(&mut random)).await;
     let table = builder.table_with(Env::seeded(7));
     for _ in 0..20 {
-        // So that each commit is a layer of its own.
+        // With this call, each commit becomes a layer of its own.
         table.snapshot().await.unwrap().detail().await.unwrap();
         builder.commit(&model.commit(&mut random)).await;
     }
@@ -409,7 +411,7 @@ async fn all_columns_of_a_file_are_kept() {
     let expected = lines([builder.protocol().clone(), builder.metadata().clone(), unchanged(file), unchanged(gone)]);
     write(&builder).await;
     assert_eq!(actions(&builder).await, expected);
-    // Once more, out of the checkpoint.
+    // The next checkpoint is written from the last checkpoint.
     builder.commit(&[]).await;
     write(&builder).await;
     assert_eq!(actions(&builder).await, expected);

@@ -1,4 +1,4 @@
-//! The requests of changes of rows to the store, on an open table.
+//! The requests of DML to the store, on an open table.
 
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed_tests::Lake;
@@ -7,7 +7,7 @@ use lakebed_tests::lake::stream;
 const VECTORS: (&str, bool) = ("delta.enableDeletionVectors", true);
 const FEED: (&str, bool) = ("delta.enableChangeDataFeed", true);
 
-/// A delete on a table with these properties: how many rows go, and what that asks.
+/// Checks a delete on a table with these properties: the number of deleted rows, and the requests.
 #[track_caller]
 fn check_delete(
     properties: &'static [(&'static str, bool)],
@@ -56,7 +56,7 @@ async fn delete_of_rows_reads_only_candidate_files() {
 #[tokio::test]
 async fn delete_without_vectors_copies_remaining_rows() {
     check_delete(&[], "id = 3", 1, (1, 3, 0)).await;
-    // And the rows that go.
+    // The deleted rows are written as well.
     check_delete(&[FEED], "id = 3", 1, (1, 4, 0)).await;
 }
 
@@ -64,7 +64,7 @@ async fn delete_without_vectors_copies_remaining_rows() {
 async fn nothing_to_delete_writes_nothing() {
     check_delete(&[VECTORS], "id > 100", 0, (0, 0, 0)).await;
     check_delete(&[], "id > 100", 0, (0, 0, 0)).await;
-    // The statistics leave it open.
+    // The statistics cannot prove it.
     check_delete(&[VECTORS], "id = 3 AND v = 1", 0, (0, 0, 0)).await;
     check_delete(&[VECTORS, FEED], "id % 7 = 8", 0, (2, 0, 0)).await;
     check_delete(&[FEED], "id % 7 = 8", 0, (2, 0, 0)).await;
@@ -109,7 +109,7 @@ async fn merge_reads_only_candidate_files() {
         let data = counts.objects.keys().filter(|name| name.ends_with(".parquet") && !name.contains("_delta_log")).count();
         (outcome.metrics.updated_rows, outcome.metrics.inserted_rows, data, counts.puts)
     };
-    // The new rows are written, and where the old ones were; the commit and its checksum.
+    // The put requests write the new rows, the deletion vectors, the commit and its checksum.
     assert_eq!(upsert([3, 4]).await, (2, 0, 1, 4));
     assert_eq!(upsert([30, 31]).await, (0, 2, 0, 3));
     assert_eq!(upsert([15, 32]).await, (1, 1, 1, 4));

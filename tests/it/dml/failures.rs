@@ -1,4 +1,4 @@
-//! Changes whose deletion vectors cannot be written: they leave no file that no commit names.
+//! Changes with deletion vectors that cannot be written. They leave only files that a commit names.
 
 use lakebed::ErrorKind;
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
@@ -7,7 +7,7 @@ use lakebed_tests::Lake;
 use lakebed_tests::lake::{MADE, stream};
 use lakebed_tests::store::Fault;
 
-/// A table with deletion vectors whose files the store refuses.
+/// Returns a table with deletion vectors. The store refuses the files of deletion vectors.
 async fn without_vector_files() -> Lake {
     let lake = Lake::new(true).await;
     lake.observed.fail_with(".bin", Fault::Denied, usize::MAX);

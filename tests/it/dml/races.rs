@@ -1,4 +1,4 @@
-//! Two changes of which the second one is ready to commit when the first one does.
+//! Races of two changes. The second one is ready to commit when the first one commits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -77,12 +77,12 @@ fn update(first: i64, last: i64) -> Deed {
     Deed { verb: Verb::Update(Between(first, last), AddOne), rows: Vec::new() }
 }
 
-/// The rows from one id to another make way for the first of them, with -1.
+/// Replaces the rows from one id to another by the first of them, with -1.
 fn replace(first: i64, last: i64) -> Deed {
     Deed { verb: Verb::ReplaceWhere(Between(first, last)), rows: vec![(first, -1)] }
 }
 
-/// Sets `v` of these rows to -2, and inserts those that are not there.
+/// Sets `v` of these rows to -2, and inserts the missing ones.
 fn upsert(first: i64, last: i64) -> Deed {
     Deed { verb: Verb::Upsert, rows: (first..=last).map(|id| (id, -2)).collect() }
 }
@@ -103,21 +103,22 @@ async fn rows(lake: &Lake) -> Rows {
     lake.rows().await.into_iter().collect()
 }
 
-/// The outcome of the second deed, which began before the first one was committed.
+/// The outcome of the second change, which began before the first one was committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It is committed as it is, on top of the first.
+    /// It is committed unchanged on top of the first one.
     Together,
-    /// It is done again on top of the first, or fails if it may not.
+    /// It is retried on top of the first one. Without retries it fails.
     Again,
-    /// It leaves the files to the first one.
+    /// It gives up the files that the first one changed.
     GivenUp,
 }
 
 use Fate::{Again, GivenUp, Together};
 
-/// Both begin on the same version; the second one has written everything but its commit when the
-/// first one commits. With deletion vectors, and with files that are written anew.
+/// Checks a race of two changes that begin on the same version. The second one has written
+/// everything except its commit when the first one commits. The race runs with deletion vectors and
+/// with rewritten files.
 #[track_caller]
 fn check(first: Deed, second: Deed, vectors: Fate, copied: Fate) -> impl Future<Output = ()> {
     let caller = std::panic::Location::caller();
@@ -148,7 +149,7 @@ async fn check_race(first: &Deed, second: &Deed, has_vectors: bool, retries: boo
     assert!(early.committed && early.conflicts == 0, "{told}: {early:?}");
     let one_by_one = second.apply(&first.apply(&before));
     let found = rows(&lake).await;
-    // A replacement is always done again.
+    // An overwrite with a predicate is always retried.
     let is_replaced = matches!(second.verb, Verb::ReplaceWhere(_));
     match (fate, late) {
         (Together, Ok(done)) => {
@@ -157,7 +158,7 @@ async fn check_race(first: &Deed, second: &Deed, has_vectors: bool, retries: boo
         }
         (Again, Ok(done)) if retries || is_replaced => {
             assert_eq!(found, one_by_one, "{told}");
-            // What the first one did may leave nothing to do.
+            // The first change may leave nothing to do.
             assert_eq!(done.committed, one_by_one != first.apply(&before), "{told}");
             assert!(!done.committed || done.conflicts > 0, "{told}: {done:?}");
         }
@@ -302,7 +303,8 @@ async fn many_deletes_at_once_are_all_done() {
         let committed = join_all(all).await.into_iter().filter(|done| done.as_ref().unwrap().committed).count() as u64;
         assert_eq!(lake.check_files().await, MADE + committed);
         let found: BTreeMap<i64, i64> = lake.rows().await.into_iter().collect();
-        // 5 is updated or not before it is deleted, 6 is updated twice; whatever comes first.
+        // The update of 5 comes before its delete or does not happen. 6 is updated twice. The order
+        // does not matter.
         let expected = (1..=20).filter(|id| ![1, 3, 4, 5, 10, 11, 12].contains(id));
         let times_updated = |id: i64| match id {
             6 => 2,

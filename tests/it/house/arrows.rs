@@ -16,10 +16,10 @@ use syn::{Attribute, Expr, ImplItem, ImplItemFn, Item, ItemImpl, ItemUse, Macro,
 use super::resolve::Target;
 use super::tree::{ModuleId, Tree, imports, is_test};
 
-/// From one file to another, with the items that the first uses of the second.
+/// The arrows from one file to another, with the used items of the second file.
 pub type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// Of each type of the crate, by its module and name: which of its functions stand in which file.
+/// The files that define the functions of each type of the crate, by module, type and function.
 type Functions = BTreeMap<(ModuleId, String, String), BTreeSet<String>>;
 
 pub fn arrows(tree: &Tree) -> Arrows {
@@ -32,7 +32,8 @@ pub fn arrows(tree: &Tree) -> Arrows {
     arrows
 }
 
-/// Where the functions of types are, as a file may add some to a type of another file.
+/// Returns the files that define functions of types. A file may add functions to a type of another
+/// file.
 fn functions(tree: &Tree) -> Functions {
     let mut functions = Functions::new();
     for (id, module) in tree.modules.iter().enumerate() {
@@ -59,7 +60,7 @@ fn function_name(item: &ImplItem) -> Option<String> {
     }
 }
 
-/// The types of the crate that a type in the code names.
+/// Returns the types of the crate that a type in the code names.
 fn types(tree: &Tree, module: ModuleId, of: &Type) -> Vec<(ModuleId, String)> {
     let Type::Path(path) = of else { return Vec::new() };
     let targets = tree.resolve(module, &segments(&path.path)).into_iter();
@@ -80,7 +81,7 @@ struct Reader<'a> {
     tree: &'a Tree,
     functions: &'a Functions,
     module: ModuleId,
-    /// What `Self` means here.
+    /// The meaning of `Self` at this point.
     self_type: Vec<(ModuleId, String)>,
     arrows: &'a mut Arrows,
 }
@@ -192,7 +193,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_vis_restricted(&mut self, _: &'ast VisRestricted) {}
 }
 
-/// The paths among the tokens of a macro's call.
+/// Collects the paths among the tokens of a macro call.
 fn collect_paths(mut cursor: Cursor<'_>, paths: &mut Vec<Vec<String>>) {
     let mut is_start = true;
     while !cursor.eof() {

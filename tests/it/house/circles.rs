@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::arrows::Arrows;
 
-/// The strongly connected components of more than one file.
+/// Returns the strongly connected components of more than one file.
 pub fn circles(arrows: &Arrows) -> BTreeSet<BTreeSet<String>> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in arrows.keys() {

@@ -18,8 +18,8 @@ pub enum Target {
 }
 
 impl Tree {
-    /// All that a path may mean, as one name can be a module, a type and a function at once.
-    /// Nothing if it leads out of the crate.
+    /// Returns all meanings of a path, because one name can be a module, a type and a function at
+    /// once. There are none if the path leads out of the crate.
     pub fn resolve(&self, module: ModuleId, path: &[String]) -> Vec<Target> {
         self.resolve_guarded(module, path, &mut BTreeSet::new())
     }

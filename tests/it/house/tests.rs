@@ -1,4 +1,4 @@
-//! What the house test sees in small crates.
+//! Tests of the house test on small crates.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
     Tree::parse(&sources)
 }
 
-/// Each arrow as a line `from -> to: items`.
+/// Returns each arrow as a line `from -> to: items`.
 fn shown(files: &[(&str, &str)]) -> Vec<String> {
     let arrows = arrows(&tree(files)).into_iter();
     arrows.map(|((from, to), items)| format!("{from} -> {to}: {}", super::list(&items))).collect()

@@ -13,7 +13,7 @@ pub type ModuleId = usize;
 
 /// A name that a module defines.
 pub struct Definition {
-    /// Whether a path may go on behind the name, as in `Kind::Variant` and `Type::method`.
+    /// Whether a path may continue behind the name, as in `Kind::Variant` and `Type::method`.
     pub is_type: bool,
     /// The variants of an enum, which a glob import brings into scope.
     pub variants: Vec<String>,
@@ -22,9 +22,9 @@ pub struct Definition {
 /// One import: `use path as name;` or `use path::*;`.
 pub struct Import {
     pub path: Vec<String>,
-    /// The name that it binds; none for a glob import.
+    /// The bound name; none for a glob import.
     pub name: Option<String>,
-    /// Whether it is visible outside: then it only passes a name on.
+    /// Whether it is visible outside. A re-export only passes a name on.
     pub is_reexport: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Module {
     pub children: Vec<(String, ModuleId)>,
     pub definitions: BTreeMap<String, Vec<Definition>>,
     pub imports: Vec<Import>,
-    /// What is left to be read for arrows: all but modules and tests.
+    /// The items to read for arrows: all items except modules and tests.
     pub items: Vec<Item>,
 }
 
@@ -136,7 +136,7 @@ fn definition(item: &Item) -> Option<(String, Definition)> {
     Some((name.to_string(), Definition { is_type, variants }))
 }
 
-/// The imports of one `use` item.
+/// Returns the imports of one `use` item.
 pub fn imports(tree: &UseTree, is_reexport: bool) -> Vec<Import> {
     let mut found = Vec::new();
     collect_imports(tree, &mut Vec::new(), is_reexport, &mut found);
@@ -169,7 +169,7 @@ fn collect_imports(tree: &UseTree, prefix: &mut Vec<String>, is_reexport: bool, 
     }
 }
 
-/// Whether an item is compiled for tests only.
+/// Returns whether an item is compiled for tests only.
 pub fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let path = attribute.path();
@@ -177,7 +177,7 @@ pub fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether the condition of a `cfg` is `test`, or an `all` that holds it.
+/// Returns whether the condition of a `cfg` is `test`, or an `all` that contains it.
 fn needs_test(attribute: &Attribute) -> bool {
     let mut found = false;
     let _ = attribute.parse_nested_meta(|meta| {

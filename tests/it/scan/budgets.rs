@@ -1,4 +1,4 @@
-//! The requests that a scan makes.
+//! The requests of a scan.
 
 use std::sync::Arc;
 

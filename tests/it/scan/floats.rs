@@ -1,5 +1,5 @@
-//! Conditions on floating-point numbers: which files they skip, and how many footers are read to
-//! learn whether bounds hold for NaN.
+//! Predicates on floating-point numbers: the files that they skip, and the number of footers that
+//! lakebed reads to find out whether bounds cover NaN.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ async fn files(created_by: &str) -> (TableBuilder, Vec<Value>) {
     files_marked(created_by, None).await
 }
 
-/// The same with these keys in the footers.
+/// Returns the same table with these keys in the footers.
 async fn files_marked(created_by: &str, keys: Option<Vec<KeyValue>>) -> (TableBuilder, Vec<Value>) {
     // Footers in memory are found by path. Tests that run beside each other use different ones.
     static TABLES: AtomicUsize = AtomicUsize::new(0);
@@ -44,8 +44,8 @@ async fn files_marked(created_by: &str, keys: Option<Vec<KeyValue>>) -> (TableBu
     (builder, adds)
 }
 
-/// How many files are left, and how many requests for data files that took; then the same once
-/// more.
+/// Checks the number of remaining files and the number of requests for data files, first once and
+/// then a second time.
 async fn check(builder: &TableBuilder, expected: [(usize, usize); 2]) {
     let table = builder.table();
     let snapshot = table.snapshot().await.unwrap();
@@ -80,7 +80,7 @@ async fn footers_are_read_once_when_log_silent() {
             builder.checkpoint(0, &adds).await;
             builder.hint(0).await;
         }
-        // Of the two files that the bounds leave nothing has to be known.
+        // The bounds exclude two files, so their footers are not needed.
         check(&builder, [(2, 2), (2, 0)]).await;
     }
 }
@@ -116,7 +116,7 @@ async fn tag_marks_lakebed_files_in_checkpoint() {
     }
 }
 
-/// A DELETE by Delta Spark adds a file of another writer again, with its old statistics.
+/// A DELETE of Delta Spark adds a file of another writer again, with its old statistics.
 #[tokio::test]
 async fn vector_makes_statistics_of_file_uncertain() {
     let (builder, mut adds) = files("any").await;

@@ -1,4 +1,4 @@
-//! Which files a scan takes, as the public API tells.
+//! The files of a scan, as the public API returns them.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -9,12 +9,12 @@ use lakebed_tests::table::{metadata, protocol, remove};
 use lakebed_tests::{Form, TableBuilder};
 use serde_json::{Value, json};
 
-/// A file of partition `p`.
+/// Returns a file of partition `p`.
 fn part(name: &str, p: i32) -> Value {
     json!({"add": {"path": name, "partitionValues": {"p": p.to_string()}, "size": 100, "modificationTime": 1, "dataChange": true}})
 }
 
-/// The paths of the files that a scan takes.
+/// Returns the paths of the files of a scan.
 async fn taken(builder: &TableBuilder, filter: &str) -> Result<Vec<String>, Error> {
     taken_of(&builder.table().snapshot().await?, filter).await
 }
@@ -44,8 +44,8 @@ async fn filter_fails_on_live_files_only() {
     }
 }
 
-/// Commits too large to be kept, 70 MB in lines of 7 kB: the files of the older one are left where
-/// they stand.
+/// The commits have 70 MB in lines of 7 kB and are too large to be kept in memory. The snapshot
+/// keeps only the positions of the files of the older commit.
 #[tokio::test]
 async fn large_commits_are_planned_like_small_ones() {
     let file = |number: i64| {
@@ -65,14 +65,14 @@ async fn large_commits_are_planned_like_small_ones() {
     let snapshot = builder.table().snapshot().await.unwrap();
     assert_eq!(snapshot.scan().count().await.unwrap(), 9_999 * 10);
 
-    // A later commit hides one file of each.
+    // A later commit removes one file of each commit.
     builder.commit(&[remove("f6"), remove("f9999")]).await;
     let refreshed = snapshot.refresh().await.unwrap();
     assert_eq!(refreshed.scan().count().await.unwrap(), 9_997 * 10);
     assert_eq!(taken(&builder, &between(60, 85)).await.unwrap(), ["f8"]);
     assert_eq!(taken(&builder, &between(99_980, 99_999)).await.unwrap(), ["f9998"]);
 
-    // A clean-up takes the commits away from a snapshot that knows only where its files stand.
+    // A cleanup deletes the commits of a snapshot that knows only the positions of its files.
     builder.delete_log(&format!("{:020}.json", 0)).await;
     let error = taken_of(&refreshed, &between(60, 85)).await.unwrap_err();
     assert_eq!(error.to_string(), "memory://kit/lake/t: version 2 can no longer be rebuilt: the commit of version 0 is missing");

@@ -1,4 +1,4 @@
-//! Conditions on `_metadata.row_id` and the other fields of `_metadata`.
+//! Predicates on `_metadata.row_id` and the other fields of `_metadata`.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use lakebed_tests::lake::stream;
 
 const COLUMNS: [&str; 4] = ["id", "_metadata.row_id", "_metadata.row_commit_version", "_metadata.row_index"];
 
-/// Rows by `COLUMNS`.
+/// Returns the rows with `COLUMNS`.
 async fn rows(table: &Table, filter: Option<&str>) -> BTreeSet<Vec<Option<i64>>> {
     let scan = table.snapshot().await.unwrap().scan().select(COLUMNS);
     let scan = match filter {
@@ -32,7 +32,7 @@ async fn rows(table: &Table, filter: Option<&str>) -> BTreeSet<Vec<Option<i64>>>
     rows
 }
 
-/// Each condition gives the rows of a full scan for which it holds.
+/// Checks that each predicate returns the matching rows of a full scan.
 async fn check(table: &Table) {
     let all = rows(table, None).await;
     for (place, column) in COLUMNS.iter().enumerate().skip(1) {
@@ -102,6 +102,6 @@ async fn row_id_condition_without_tracking_is_refused() {
     assert_eq!(of_scan.message(), of_select.message());
     assert_eq!(lake.table.delete().filter(asked).run().await.unwrap_err().message(), of_scan.message());
     assert_eq!(of_scan.kind(), &ErrorKind::InvalidInput);
-    // Where they are is known all the same.
+    // The row index is known without row tracking.
     assert_eq!(snapshot.scan().filter("_metadata.row_index < 2").count().await.unwrap(), 4);
 }

@@ -1,4 +1,4 @@
-//! The requests that opening and refreshing a table make.
+//! The requests of opening and refreshing a table.
 
 use arrow_array::RecordBatch;
 use lakebed_tests::TableBuilder;
@@ -9,7 +9,7 @@ fn adds(count: usize) -> Vec<Value> {
     (0..count).map(|number| add(&format!("f{number}.parquet"))).collect()
 }
 
-/// A table with a checkpoint at version 3 that the hint names, and commits after it.
+/// Returns a table with a checkpoint at version 3 that the hint names, and with commits after it.
 async fn checkpointed(commits_after: usize) -> TableBuilder {
     let builder = TableBuilder::new();
     for file in adds(4) {
@@ -40,7 +40,7 @@ async fn open_reads_each_newer_commit_once() {
     assert_eq!(snapshot.version(), 6);
     let counts = builder.observed().take_counts();
     assert_eq!((counts.lists, counts.gets), (1, 5), "{counts:?}");
-    // The commits are not read again for the files; the checkpoint's footer is known, too.
+    // The commits are not read again for the files, and the footer of the checkpoint is known.
     let files = snapshot.scan().files().await.unwrap().collect_all().await.unwrap();
     assert_eq!(files.iter().map(RecordBatch::num_rows).sum::<usize>(), 7);
     let counts = builder.observed().take_counts();

@@ -1,4 +1,4 @@
-//! A damaged log is read past, or refused with a clear error.
+//! A damaged log. lakebed tolerates the damage, or refuses it with a clear error.
 
 use lakebed::changes::Bound;
 use lakebed::vacuum::VacuumOptions;
@@ -7,7 +7,7 @@ use lakebed_tests::table::{add, metadata, protocol, remove, text};
 use lakebed_tests::{Form, TableBuilder};
 use serde_json::json;
 
-/// Five versions; a checkpoint at 2; two files live at the end.
+/// Returns a table with five versions, a checkpoint at 2, and two files at the end.
 async fn table() -> TableBuilder {
     let builder = TableBuilder::new();
     builder.commit(&[add("a")]).await;
@@ -72,7 +72,7 @@ async fn empty_listing_beside_hint_is_error() {
     let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new("id", arrow_schema::DataType::Int64, true)]);
     let nothing = RecordBatchStream::from_batches(schema.into(), vec![]);
     told(builder.table().write(nothing).run().await.unwrap_err());
-    // Without a hint there is none.
+    // Without the hint, nothing shows that there is a table.
     builder.delete_log("_last_checkpoint").await;
     let error = builder.table().snapshot().await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::TableNotFound, "{error}");
@@ -88,8 +88,7 @@ async fn commits_replace_broken_checkpoint() {
     }
 }
 
-/// Whoever writes a checkpoint puts it in the place of the one that is there, and clean-ups rely on
-/// it.
+/// A writer of a checkpoint replaces the existing one, and cleanups rely on it.
 #[tokio::test]
 async fn replaced_checkpoint_is_read_anew() {
     let builder = table().await;
@@ -100,7 +99,7 @@ async fn replaced_checkpoint_is_read_anew() {
     let snapshot = table.snapshot().await.unwrap();
     for (group_rows, work) in ["files", "transaction", "vacuum", "checkpoint"].into_iter().enumerate() {
         assert_eq!(files_of(&snapshot).await, ["c", "d"], "{work}");
-        // The same in other row groups.
+        // The replacement has the same content in other row groups.
         builder.checkpoint_as(2, Form::Classic, &[remove("a"), add("b")], group_rows + 1).await;
         match work {
             "files" => assert_eq!(files_of(&snapshot).await, ["c", "d"]),
@@ -139,8 +138,8 @@ async fn commits_below_checkpoint_may_be_missing() {
 #[tokio::test]
 async fn compactions_are_not_read() {
     let name = format!("{:020}.{:020}.compacted.json", 3, 4);
-    // The second compaction lacks the remove of b, like those of the Java Kernel once a tombstone
-    // is old.
+    // The second compaction lacks the remove of b, like compactions of the Java Kernel after a
+    // tombstone has expired.
     for compaction in [text(&[add("c"), remove("b"), add("d")]), text(&[add("c"), add("d")]), b"{\"add\":".to_vec()] {
         let builder = table().await;
         builder.put_log(&name, compaction).await;
@@ -186,7 +185,7 @@ async fn paths_outside_root_are_refused_before_reading() {
     }
 }
 
-/// Takes away all commits but these.
+/// Deletes all commits except these.
 async fn only_commits(builder: &TableBuilder, kept: &[u64]) {
     for version in 0..5 {
         if !kept.contains(&version) {
@@ -227,7 +226,7 @@ async fn a_checkpoint_alone_is_a_table() {
         assert_eq!(versions_told(&builder).await, [] as [u64; 0]);
         let detail = snapshot.detail().await.unwrap();
         assert_eq!((detail.num_files, detail.last_modified_ms), (1, None));
-        // The next commit joins on to it.
+        // The next commit continues this version.
         assert_eq!(append_nothing(&builder).await, 3);
         assert_eq!(files(&builder).await, ["b"]);
         assert_eq!(versions_told(&builder).await, [3]);

@@ -1,4 +1,4 @@
-//! What is refused when a table is opened, before any of its data is looked at.
+//! Tables that lakebed refuses to open. It refuses them before it reads data.
 
 use lakebed::Error;
 use lakebed_core::ErrorKind;
@@ -6,7 +6,7 @@ use lakebed_tests::TableBuilder;
 use lakebed_tests::table::{add, metadata, protocol};
 use serde_json::{Value, json};
 
-/// The error of opening a table with one column more, `c`, of this type and metadata.
+/// Returns the error of opening a table with an additional column `c` of this type and metadata.
 async fn error_of(data_type: Value, of_column: Value, configuration: &[(&str, &str)]) -> Error {
     let mut action = metadata(&["id long"], &[], configuration);
     let mut schema: Value = serde_json::from_str(action["metaData"]["schemaString"].as_str().unwrap()).unwrap();

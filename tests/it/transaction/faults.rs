@@ -11,8 +11,8 @@ use super::kit::*;
 
 const FIRST: &str = "00000000000000000001.json";
 
-/// An append to which the store answers with these faults, after another one if `is_late`; at which
-/// version it is in the table.
+/// Checks an append to which the store answers with these faults. If `is_late`, another append
+/// comes first. The append must be in the table at the expected version.
 async fn check(is_late: bool, faults: &[(Fault, usize)], expected: u64) {
     let lake = two_files().await;
     let mut append = begin(&lake).await;

@@ -1,4 +1,4 @@
-//! Appends of one process that meet.
+//! Appends of one process at the same time.
 
 use std::collections::HashMap;
 use std::time::Duration;

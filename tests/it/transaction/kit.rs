@@ -1,5 +1,5 @@
-//! A table for races: partitioned by `p`, with the file `a` in the partition 1 and `b` in the
-//! partition 2, ten rows each.
+//! A table for races. It is partitioned by `p`. The file `a` is in the partition 1 and `b` in the
+//! partition 2, with ten rows each.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 
 pub(super) const FEATURES: [&str; 4] = ["deletionVectors", "domainMetadata", "inCommitTimestamp", "rowTracking"];
 
-/// The table with deletion vectors.
+/// Returns the table with deletion vectors.
 pub(super) async fn two_files() -> Lake {
     two_files_with(protocol(&["deletionVectors"], &FEATURES), &[("delta.enableDeletionVectors", "true")]).await
 }
 
-/// The table with this protocol and these properties.
+/// Returns the table with this protocol and these properties.
 pub(super) async fn two_files_with(protocol: Value, properties: &[(&str, &str)]) -> Lake {
     let lake = Lake::empty();
     let metadata = metadata(&["p string", "id long"], &["p"], properties);
@@ -43,7 +43,7 @@ pub(super) async fn two_files_with(protocol: Value, properties: &[(&str, &str)])
     lake
 }
 
-/// A transaction that makes the table with these features of writers and properties.
+/// Returns a transaction that creates the table with these writer features and properties.
 pub(super) fn create(lake: &Lake, features: &[&str], properties: &[(&str, &str)]) -> Transaction {
     let content = |action: Value, name: &str| action[name].clone();
     let protocol = serde_json::from_value(content(protocol(&[], features), "protocol")).unwrap();
@@ -60,8 +60,8 @@ pub(super) async fn begin_on(snapshot: &Snapshot) -> Transaction {
     Transaction::begin(snapshot, CommitSettings::default()).await.unwrap()
 }
 
-/// The files of the newest version as a process sees them that knows nothing yet, and how many rows
-/// they have.
+/// Returns the newest version, its files and their number of rows, as a process with empty caches
+/// sees them.
 pub(super) async fn seen(lake: &Lake) -> (u64, BTreeSet<String>, u64) {
     let table = Table::at("memory://kit").with_store(lake.table.store().clone()).build().unwrap();
     let snapshot = table.snapshot().await.unwrap();
@@ -77,7 +77,7 @@ pub(super) async fn paths(snapshot: &Snapshot) -> BTreeSet<String> {
     batches.iter().flat_map(of).collect()
 }
 
-/// A file of one partition with ten ids.
+/// Returns a file of one partition with ten ids.
 pub(super) fn file(path: &str, p: &str, first: i64) -> Value {
     let stats = json!({"numRecords": 10, "minValues": {"id": first}, "maxValues": {"id": first + 9}, "nullCount": {"id": 0}});
     json!({
@@ -103,21 +103,21 @@ pub(super) async fn commit(transaction: Transaction) -> Result<Committed> {
     transaction.commit(Operation::new("TEST")).await
 }
 
-/// Reads a partition, of which these files are all.
+/// Reads a partition that has exactly these files.
 pub(super) fn read(transaction: &mut Transaction, p: &str, files: &[Value]) {
     let partitions = Partitions::new(transaction.snapshot(), vec!["p".to_owned()], HashSet::from([vec![Some(p.to_owned())]]));
     transaction.read().partitions(partitions);
     transaction.read().files(&batch(files)).unwrap();
 }
 
-/// Two files, or one, become one without a change of rows.
+/// Rewrites one file or two files as one without a change of rows.
 pub(super) fn optimize(transaction: &mut Transaction, gone: &[Value], into: &str) {
     transaction.read().files(&batch(gone)).unwrap();
     transaction.remove(batch(gone), false);
     transaction.add([Add { data_change: false, ..add(&file(into, "1", 0)) }]);
 }
 
-/// Deletes rows of the file `a`, as it was at first.
+/// Deletes rows of the file `a` in its first state.
 pub(super) async fn delete_rows(transaction: &mut Transaction, positions: &[u64]) {
     let mut rows = DeletionVector::new();
     positions.iter().for_each(|position| assert!(rows.insert(*position)));

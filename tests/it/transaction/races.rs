@@ -1,4 +1,4 @@
-//! Two transactions, or more, that begin on the same version.
+//! Two or more transactions that begin on the same version.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::kit::*;
 
 type Deed = fn(&mut Transaction) -> BoxFuture<'_, ()>;
 
-/// What may be done, by name.
+/// The kinds of transactions, by name.
 const DEEDS: [(&str, Deed); 13] = [
     ("append", |t| Box::pin(async { t.add([add(&file("n", "1", 0))]) })),
     ("append to 2", |t| Box::pin(async { t.add([add(&file("n2", "2", 0))]) })),
@@ -155,7 +155,7 @@ async fn delete_of_last_rows_removes_file() {
     commit(one).await.unwrap();
     commit(other).await.unwrap();
     assert_eq!(seen(&lake).await, (2, ["b".to_owned()].into(), 10));
-    // Three on one file, the last of them on top of both others.
+    // Three transactions change one file. The last one is committed on top of both others.
     let lake = two_files().await;
     let mut all = [begin(&lake).await, begin(&lake).await, begin(&lake).await];
     for (transaction, position) in all.iter_mut().zip([1, 5, 8]) {
@@ -224,7 +224,7 @@ async fn commit_out_of_time_commits_nothing() {
     let mut late = Transaction::begin(&snapshot, impatient()).await.unwrap();
     late.add([add(&file("n", "1", 0))]);
     lake.put_commit(1, &[json!({"commitInfo": {}})]).await;
-    // Neither the answer to the put nor that to a look at the version arrives, so time passes.
+    // The answers to the put and to the read of the version are both lost, so time passes.
     lake.observed.fail("00000000000000000001.json", 2);
     let error = commit(late).await.unwrap_err();
     assert_eq!(conflict(&error), (ConcurrentWrite, 1));
@@ -239,7 +239,7 @@ async fn rebase_recomputes_what_depends_on_version() {
     let lake = two_files_with(protocol(&["deletionVectors"], &FEATURES), &properties).await;
     let mut late = begin(&lake).await;
     late.add([add(&file("late", "1", 0))]);
-    // From a clock that is ahead.
+    // The timestamp is of a clock that is ahead.
     let ahead = 1_800_000_000_000_i64;
     let mut theirs = file("first", "1", 0);
     theirs["baseRowId"] = json!(20);

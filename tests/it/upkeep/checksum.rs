@@ -1,4 +1,4 @@
-//! Checksums that are carried on from commit to commit, and what else follows a commit.
+//! Checksums that are computed from commit to commit, and the other work after a commit.
 
 use bytes::Bytes;
 use lakebed::upkeep::NewCommit;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::model::Model;
 
-/// Commits, and gives the snapshot with what its upkeep is told.
+/// Commits, and returns the snapshot with the input of its upkeep.
 async fn commit(builder: &mut TableBuilder, actions: &[Value], changes: FileChanges) -> (Snapshot, NewCommit) {
     builder.commit(actions).await;
     let snapshot = builder.table_with(Env::seeded(7)).snapshot().await.unwrap();
@@ -57,13 +57,13 @@ async fn a_checksum_is_never_guessed() {
         action["remove"]["size"] = json!(100);
         action
     };
-    // What its writer does not vouch for.
+    // The writer does not know the exact file changes.
     let mut builder = TableBuilder::new();
     next(&mut builder, &[add("a")]).await.unwrap();
     let (snapshot, unknown) = commit(&mut builder, &[add("b")], FileChanges::Unknown).await;
     assert_eq!(snapshot.put_next_checksum(&unknown).await.unwrap(), None);
     assert_eq!(written(&builder, 1).await, None);
-    // Nothing to carry on from.
+    // There is no earlier checksum to compute it from.
     assert_eq!(next(&mut builder, &[add("c")]).await, None);
     for broken in [
         vec![remove("a")],
@@ -123,8 +123,8 @@ async fn checksum_takes_in_commit_timestamp() {
     assert_eq!(next(&mut builder, &[add("b")]).await, None, "a commit without the timestamp that it must have");
 }
 
-/// Which versions up to this one have a checkpoint, each of them committed with all its upkeep. The
-/// first one adds so many files, the others one.
+/// Commits versions with all their upkeep. Returns the versions that have a checkpoint. The first
+/// version adds `first_files` files, and the others add one.
 async fn checkpoints(properties: &[(&str, &str)], first_files: u64, versions: u64) -> Vec<u64> {
     let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], properties));
     let mut found = Vec::new();
@@ -144,7 +144,7 @@ async fn checkpoints(properties: &[(&str, &str)], first_files: u64, versions: u6
 async fn checkpoint_is_written_at_interval() {
     assert_eq!(checkpoints(&[], 1, 22).await, [10, 20]);
     assert_eq!(checkpoints(&[("delta.checkpointInterval", "3")], 1, 8).await, [3, 6]);
-    // Where it is not said how many, fewer of those that take long.
+    // Without an explicit interval, checkpoints that take long are written less often.
     assert_eq!(checkpoints(&[], 8_000, 62).await, [30, 60]);
     assert_eq!(checkpoints(&[("delta.checkpointInterval", "10")], 8_000, 22).await, [10, 20]);
 }

@@ -1,4 +1,4 @@
-//! Checksums that contradict the log: the log is right, whatever they say.
+//! Checksums that contradict the log. lakebed then uses the log.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn txn(version: i64) -> Value {
     json!({"txn": {"appId": "x", "version": version}})
 }
 
-/// Four versions with their checksums, and perhaps a checkpoint of version 1.
+/// Returns a table of four versions with their checksums. It may have a checkpoint of version 1.
 async fn table(has_checkpoint: bool) -> TableBuilder {
     let metadata = metadata(&["id long", "name string"], &[], &[("delta.appendOnly", "false"), ("team", "blue")]);
     let builder =

@@ -1,4 +1,4 @@
-//! Tables for vacuums. Their clock is a hundred days ahead of their files.
+//! Tables for vacuums. Their clock is a hundred days ahead of the times of their files.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) use lakebed_tests::table::sorted;
 
 const DAYS_AHEAD: u64 = 100;
 
-/// The outcome of a vacuum, with the paths of its files in order.
+/// The outcome of a vacuum, with the sorted paths of its files.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) version: u64,
@@ -37,7 +37,7 @@ pub(super) async fn partitioned(columns: &[&str]) -> TableBuilder {
     made(TableBuilder::with(protocol(&[], &[]), metadata(&all, columns, &[]))).await
 }
 
-/// A table whose commits have timestamps of their own. The first one was made a hundred days ago.
+/// Returns a table with in-commit timestamps. The first commit was made a hundred days ago.
 pub(super) async fn timed() -> TableBuilder {
     let properties = [("delta.enableInCommitTimestamps", "true")];
     let features = ["inCommitTimestamp", "deletionVectors"];
@@ -53,12 +53,12 @@ async fn made(table: TableBuilder) -> TableBuilder {
     table
 }
 
-/// The `commitInfo` of a commit that was made this many days ago.
+/// Returns the `commitInfo` of a commit that was made this many days ago.
 pub(super) fn info(table: &TableBuilder, days: i64) -> Value {
     json!({"commitInfo": {"inCommitTimestamp": table.days_ago(days)}})
 }
 
-/// Vacuums by a process that knows nothing of the table yet.
+/// Runs a vacuum in a process with empty caches.
 pub(super) async fn vacuum(table: &TableBuilder, options: VacuumOptions) -> Result<Outcome> {
     let outcome = table.table().vacuum().options(options).run().await?;
     let paths: StringArray = outcome.files.column(0).as_string::<i32>().clone();

@@ -1,4 +1,4 @@
-//! Vacuums that look at commits only.
+//! Vacuums that read only commits.
 
 use lakebed::ErrorKind;
 use lakebed::vacuum::{VacuumMode, VacuumOptions};
@@ -11,7 +11,8 @@ fn lite() -> VacuumOptions {
     VacuumOptions { mode: VacuumMode::Lite, ..VacuumOptions::default() }
 }
 
-/// Commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file; the file of the second came back with the fourth.
+/// Returns a table with commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file. The
+/// fourth commit adds the file of the second one again.
 async fn lived() -> TableBuilder {
     let builder = timed().await;
     let change =
@@ -78,7 +79,7 @@ async fn lite_vacuum_without_commits_demands_full() {
     let error = vacuum(&builder, lite()).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::VersionNotFound);
     assert!(error.to_string().contains("version 1 is gone") && error.to_string().contains("run a full one"), "{error}");
-    // Delta Spark's full vacuum says nothing of how far it was done.
+    // Delta Spark's full vacuum does not note how far it has covered the log.
     builder.put_log("_last_vacuum_info", b"{}".to_vec()).await;
     assert_eq!(*vacuum(&builder, lite()).await.unwrap_err().kind(), ErrorKind::VersionNotFound);
     vacuum(&builder, VacuumOptions::default()).await.unwrap();

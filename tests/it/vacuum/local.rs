@@ -1,5 +1,5 @@
-//! Vacuums of a folder of this machine, where files have ages, folders are things, and links lead
-//! elsewhere.
+//! Vacuums of a local folder, in which files have ages, folders exist, and links lead to other
+//! places.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -81,7 +81,7 @@ async fn old_empty_folders_go_and_others_stay() {
     }
     let outcome = vacuum(root.path()).await;
     assert_eq!((outcome.metrics.deleted_files, outcome.metrics.deleted_folders), (1, 4));
-    // The one that the vacuum emptied is young since.
+    // The folder that the vacuum emptied has been young since then.
     let there = |name: &str| root.path().join(name).exists();
     assert!(!there("old") && !there("holds/nothing"));
     assert!(there("young") && there("_hidden/old") && there("holds/live/.hidden") && there("emptied"));

@@ -1,4 +1,4 @@
-//! Vacuums while others write.
+//! Vacuums during commits of other writers.
 
 use lakebed::vacuum::VacuumOptions;
 use lakebed_tests::table::protocol;

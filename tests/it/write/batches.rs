@@ -1,5 +1,5 @@
-//! Batches of streams: a batch that is repeated is not written again, and one that only shares its
-//! number with a known one is refused.
+//! Batches of streams. A repeated batch is not written again. A batch that only shares its number
+//! with a known batch is refused.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn options(version: i64, batch: Batch) -> WriteOptions {
     WriteOptions { txn, ..WriteOptions::default() }
 }
 
-/// Whether a batch of so many rows is written to the table, or why it is refused.
+/// Returns whether a batch of so many rows is written to the table, or the error.
 async fn written(builder: &TableBuilder, version: i64, batch: Batch, rows: i64) -> Result<bool, String> {
     let outcome = builder.table().write(stream(rows)).options(options(version, batch)).run().await;
     outcome.map(|outcome| outcome.committed).map_err(|error| {
@@ -96,7 +96,7 @@ async fn batch_marks_come_from_checkpoint_without_checksum() {
 async fn batch_marks_of_earlier_number_are_ignored() {
     let builder = TableBuilder::new();
     assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
-    // An engine that makes no marks wrote the next batch.
+    // An engine that writes no marks committed the next batch.
     let theirs = json!({"txn": {"appId": "app", "version": 4, "lastUpdated": 77}});
     builder.put_log("00000000000000000001.json", text(&[theirs])).await;
     assert_eq!(written(&builder, 4, batch(2, 40), 10).await, Ok(false));
@@ -131,7 +131,7 @@ async fn same_batch_by_many_writers_commits_once() {
         assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
     }
     assert_eq!(builder.table().snapshot().await.unwrap().scan().count().await.unwrap(), 20);
-    // Two streams under one name: one of them wins, the other is refused.
+    // Two streams use one name. One of them commits, and the other is refused.
     let outcomes = join_all([written(&builder, 4, batch(1, 7), 5), written(&builder, 4, batch(2, 8), 5)]).await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
 }

@@ -1,5 +1,5 @@
-//! Writes whose files several processes write: the files of one part, the commit of all parts, and
-//! commits of other writers in between.
+//! Writes by several processes: the files of one part, the commit of all parts, and commits of
+//! other writers in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use lakebed_tests::lake::stream_of;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 
-/// Rows of `id` and `name`, the name being the text given.
+/// Returns rows of `id` and `name`. All names are the given string.
 fn rows(ids: impl IntoIterator<Item = i64>, name: &str) -> RecordBatch {
     let ids = Int64Array::from_iter_values(ids);
     let names: ArrayRef = Arc::new(StringArray::from(vec![name; ids.len()]));
@@ -48,7 +48,7 @@ async fn plan(builder: &TableBuilder, schema: StructType, options: WriteOptions)
     }
 }
 
-/// Writes a part in a process of its own.
+/// Writes a part like a process of its own.
 async fn part(builder: &TableBuilder, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<WrittenFiles> {
     let part = Part { number, of: 3 };
     let written = write_files(&builder.store(), &builder.new_env(), task, part, stream_of(rows)).await?;
@@ -129,7 +129,7 @@ async fn current_time_of_plan_holds_until_commit() {
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_), ..Default::default() };
     let task = plan(&builder, id_and_name(), options).await;
     let mut json: serde_json::Value = serde_json::from_slice(&task.to_bytes().unwrap()).unwrap();
-    // As if it had been planned five seconds after the beginning of time.
+    // This simulates that the write was planned five seconds after the epoch.
     json["now_ms"] = 5_000.into();
     let task = WriteTask::from_bytes(&serde_json::to_vec(&json).unwrap()).unwrap();
     let refused = part(&builder, &task, 0, rows([7], "new")).await.unwrap_err();
@@ -168,7 +168,7 @@ async fn written_files_commit_once() {
         let kept = if options.replace_where.is_some() { vec![2, 3, 200] } else { vec![1, 2, 3, 200] };
         assert_eq!(ids(&builder).await, kept, "{options:?}");
     }
-    // Of a table that the first commit made.
+    // The first commit creates the table.
     let builder = TableBuilder::new();
     let task = plan(&builder, id_and_name(), WriteOptions { mode: WriteMode::Error, ..Default::default() }).await;
     let written = vec![part(&builder, &task, 0, rows([2], "new")).await.unwrap()];
@@ -244,8 +244,8 @@ async fn identity_values_of_parts_are_distinct() {
         builder.table().commit_write(task, written).await.unwrap();
         all.push(ids(&builder).await);
     }
-    // Part p of three numbers its rows p, p + 3, p + 6, ...; the second write goes on beyond the
-    // furthest number.
+    // Part p of three gives its rows the numbers p, p + 3, p + 6, ... The second write continues
+    // after the greatest number.
     let first = [100, 110, 120, 140, 150, 170];
     let second = first.map(|number| number + 80);
     assert_eq!(all, [first.to_vec(), [first, second].concat()]);
@@ -263,7 +263,7 @@ async fn new_columns_keep_planned_physical_names() {
         .unwrap();
     let task = plan(&builder, id_and_name(), WriteOptions { schema_mode: SchemaMode::Merge, ..Default::default() }).await;
     let written = part(&builder, &task, 1, rows([1], "told")).await.unwrap();
-    // An append of others in between does not make the names anew.
+    // An append of another writer in between does not change the physical names.
     builder.table().write(stream_of(rows([2], "x").project(&[0]).unwrap())).run().await.unwrap();
     builder.table().commit_write(task, vec![written]).await.unwrap();
     let snapshot = builder.table().snapshot().await.unwrap();
@@ -285,7 +285,7 @@ fn written_files_outside_table_are_refused() {
     assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 3"), "{refused}");
 }
 
-/// What a part tells, with one number in its bytes another.
+/// Returns the files of a part with a change in their bytes.
 fn told_otherwise(written: &WrittenFiles, change: impl Fn(&mut serde_json::Value)) -> WrittenFiles {
     let mut told: serde_json::Value = serde_json::from_slice(&written.to_bytes().unwrap()).unwrap();
     change(&mut told);

@@ -1,5 +1,5 @@
-//! Streams of batches that are not all alike, and files of any size: every row comes into the
-//! table, or none does.
+//! Streams of batches with different schemas, and files of any size. Either every row is in the
+//! table, or none is.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn stream(batches: Vec<RecordBatch>) -> RecordBatchStream {
     RecordBatchStream::from_batches(batches[0].schema(), batches)
 }
 
-/// The rows of `a` and `b`, in order.
+/// Returns the rows of `a` and `b`, in order.
 async fn rows(table: &TableBuilder) -> Vec<(i64, i64)> {
     let scan = table.table().snapshot().await.unwrap().scan().select(["a", "b"]);
     let batches = scan.stream().await.unwrap().collect_all().await.unwrap();

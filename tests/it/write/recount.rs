@@ -1,4 +1,4 @@
-//! Batches that the table can recognise only by their number of rows.
+//! Batches that the table can recognize only by their number of rows.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn options() -> WriteOptions {
     WriteOptions { txn: batch(Batch::default()), ..WriteOptions::default() }
 }
 
-/// A table with batch 3 of three rows.
+/// Returns a table with batch 3, which has three rows.
 async fn table_with_batch() -> Arc<TableBuilder> {
     let builder = TableBuilder::new();
     let given = stream_of(rows());

@@ -1,4 +1,4 @@
-//! Fields of nothing but nulls: no file has a column for them.
+//! Fields that are always null. No file has a column for them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const FIELD: &str = r#"{"name":"a","type":"long","nullable":true,"metadata":{}}"#;
 const VOID: &str = r#"{"name":"v","type":"void","nullable":true,"metadata":{}}"#;
 
-/// A table of `id long` and `s` of this type.
+/// Returns a table of `id long` and `s` with this type.
 async fn table(of_s: &str) -> TableBuilder {
     let mut head = metadata(&["id long"], &[], &[]);
     let id = r#"{"name":"id","type":"long","nullable":true,"metadata":{}}"#;
@@ -77,7 +77,7 @@ async fn void_field_of_struct_reads_as_nulls() {
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(file)).unwrap();
     let columns: Vec<String> = reader.parquet_schema().columns().iter().map(|column| column.path().string()).collect();
     assert_eq!(columns, ["id", "s.a"]);
-    // Rows that are changed and files that are written anew.
+    // The update changes rows and rewrites files.
     builder.table().update().set("id", "id + 10").filter("s.a = 2").run().await.unwrap();
     builder.table().delete().filter("s.a = 1").run().await.unwrap();
     builder.table().optimize().run().await.unwrap();
