@@ -1,4 +1,4 @@
-//! Metadata clean-up: deletes the files of the log that no retained version needs.
+//! Metadata cleanup: deletes the files of the log that no retained version needs.
 //!
 //! `lakebed_core::log::cleanup` decides which files can be deleted and proves it. The deletion
 //! rests on one checkpoint. A listing does not show whether that checkpoint is sound, so this
@@ -29,7 +29,7 @@ const AFTER_HIDDEN: &str = "0";
 /// The protocol's name of the feature that protects checkpoints.
 const PROTECTION_FEATURE: &str = "checkpointProtection";
 
-/// The result of a clean-up.
+/// The result of a cleanup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CleanupOutcome {
     /// The oldest version that is left; None if no version was given up.
@@ -127,7 +127,7 @@ impl Snapshot {
             match self.time_ms(path, *file_time_ms).await {
                 Ok(time_ms) if time_ms > moment_ms => to = middle,
                 Err(error) if !error.is_not_found() => return Err(error),
-                // If another clean-up has deleted the commit meanwhile, the commit was old enough.
+                // If another cleanup has deleted the commit meanwhile, the commit was old enough.
                 Ok(_) | Err(_) => from = middle + 1,
             }
         }
@@ -189,7 +189,7 @@ impl Snapshot {
             };
             let files = CheckpointFiles { version: file.path.version, kind, files: vec![file] };
             let actions = match checkpoint::read_other_actions(self.store(), &files, columns::SIDECARS).await {
-                // Another clean-up deleted the checkpoint meanwhile.
+                // Another cleanup deleted the checkpoint meanwhile.
                 Err(error) if error.is_not_found() => continue,
                 actions => actions?,
             };

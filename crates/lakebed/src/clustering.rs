@@ -1,4 +1,4 @@
-//! The clustering columns of a table, and the checks of which columns may be clustering columns.
+//! The clustering columns of a table, and checks of new clustering columns.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{Error, Result, Snapshot};
 /// The domain in which Delta keeps clustering columns.
 pub(crate) const CLUSTERING_DOMAIN: &str = "delta.clustering";
 
-/// A column, or a field of a struct, whose values have an order.
+/// A column, or a field of a struct, with values that have an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyColumn {
     /// The name in SQL: `a`, `a.b`.

@@ -34,7 +34,7 @@ const LONGEST_INTERVAL: u64 = 100;
 pub struct NewCommit {
     /// All lines of the commit file.
     pub lines: Bytes,
-    /// What the writer knows about the files that the commit adds and removes.
+    /// The writer's knowledge about the files that the commit adds and removes.
     pub changes: FileChanges,
     /// The checksum of the version before, if it is known.
     pub previous: Option<VersionChecksum>,
@@ -47,7 +47,7 @@ pub struct UpkeepOutcome {
     pub checksum: Option<VersionChecksum>,
     /// The checkpoint, if one was due.
     pub checkpoint: Option<CheckpointOutcome>,
-    /// The result of the clean-up, if a checkpoint was written.
+    /// The result of the cleanup, if a checkpoint was written.
     pub cleanup: Option<CleanupOutcome>,
     /// The errors of the upkeep. The commit is valid, and a later commit makes up for the failed
     /// upkeep.

@@ -1,8 +1,7 @@
 //! Reads the commits after a version one by one, with the changes in each.
 //!
-//! Of a large commit, only the requested parts are kept: the sizes of its files, and the actions of
-//! some of them. The log is listed in pieces, so that later commits cost nothing until they are
-//! needed.
+//! A large commit is kept only in part: the sizes of its files, and the requested actions. The log
+//! is listed in pieces, so that later commits cost nothing until they are needed.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -31,9 +30,9 @@ pub(super) struct CommitReadOptions {
     pub(super) feed: bool,
     /// The partition columns of the table, by their physical names.
     pub(super) partition_columns: Vec<String>,
-    /// Files whose path contains a match are left out.
+    /// Files are left out if their path contains a match.
     pub(super) exclude: Option<Regex>,
-    /// The range of files whose actions are kept, as pairs of a version and a position in it.
+    /// The range of files with kept actions, as pairs of a version and a position in it.
     pub(super) keep: Range<(u64, u64)>,
     /// Whether missing commits are skipped.
     pub(super) tolerate_loss: bool,
@@ -58,8 +57,8 @@ pub(super) struct Commit {
     pub(super) removed: Option<String>,
     /// Whether the commit contains any file, including files that were only rewritten.
     pub(super) has_files: bool,
-    /// The files whose rows the commit adds; in a change data feed also the files whose rows it
-    /// removes.
+    /// The files with rows that the commit adds. In a change data feed, these are also the files
+    /// with rows that it removes.
     pub(super) files: CommitFiles,
     /// The change data files.
     pub(super) cdc: CommitFiles,
@@ -73,7 +72,7 @@ pub(super) struct CommitFiles {
     pub(super) have_vectors: bool,
 }
 
-/// The properties of a file that count for a batch.
+/// The properties of a file that matter for a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileSize {
     pub(super) size: u64,
@@ -81,7 +80,7 @@ pub(super) struct FileSize {
     pub(super) is_excluded: bool,
 }
 
-/// A file whose action is kept.
+/// A file with a kept action.
 pub(super) struct KeptFile {
     pub(super) is_removal: bool,
     pub(super) file: ScanFile,

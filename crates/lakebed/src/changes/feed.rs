@@ -74,7 +74,7 @@ impl Table {
 }
 
 impl Changes {
-    /// Returns the changes of these versions of a table whose newest version is known.
+    /// Returns the changes of these versions of a table. `latest` is the newest version.
     pub(super) async fn of(table: &Table, latest: Snapshot, versions: RangeInclusive<u64>) -> Result<Self> {
         let (start, end) = (*versions.start(), *versions.end());
         let url = latest.url();
@@ -117,8 +117,8 @@ impl Changes {
         Ok(Self { table: table.clone(), snapshot, ..self.clone() })
     }
 
-    /// Returns the versions, both inclusive. If there is no version between two moments, the end is
-    /// the version before the start.
+    /// Returns the versions, both inclusive. If there is no version between two timestamps, the end
+    /// is the version before the start.
     pub fn versions(&self) -> &RangeInclusive<u64> {
         &self.versions
     }
@@ -249,8 +249,8 @@ impl Changes {
         self.check_columns(snapshot.schema(), snapshot.partition_columns(), snapshot.mapping_mode(), snapshot.version())
     }
 
-    /// Refuses versions that do not record changes, or whose rows cannot be returned in the columns
-    /// of the last version.
+    /// Refuses versions that do not record changes, and versions with rows that cannot be returned
+    /// in the columns of the last version.
     fn check(&self, commit: &Commit) -> Result<()> {
         let url = self.snapshot.url();
         if let Some(protocol) = &commit.protocol {
@@ -318,7 +318,7 @@ pub(super) fn check_recorded(url: &str, properties: &TableProperties, version: u
     Err(Error::invalid_input(message))
 }
 
-/// Returns whether a commit says that it changed no rows, although it rewrote files.
+/// Returns whether a commit declares that it changed no rows, although it rewrote files.
 pub(super) fn changes_nothing(commit: &Commit) -> bool {
     let Some(info) = &commit.info else { return false };
     let Some(Value::Object(metrics)) = info.0.get("operationMetrics") else { return false };
@@ -327,7 +327,7 @@ pub(super) fn changes_nothing(commit: &Commit) -> bool {
     info.text("operation") == Some("MERGE") && counts.iter().all(is_zero)
 }
 
-/// Returns the files whose rows are the changes of a commit, from the files that were kept of it.
+/// Returns the files with the changes of a commit, from the files that were kept of it.
 pub(super) fn changed_files(commit: Commit) -> Result<Vec<ScanFile>> {
     let (version, timestamp_ms) = (commit.version, commit.timestamp_ms());
     let change = |change_type| Some(FileChange { change_type, version, timestamp_ms });

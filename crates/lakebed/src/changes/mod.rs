@@ -1,7 +1,7 @@
 //! Changes of a table: the change data feed (`feed`, from one `Bound` to another in
 //! `version_range`), and streams over commits (`follow`).
 //!
-//! Both read the commits one by one (`commits`), keep what they need of them, and return
+//! Both read the commits one by one (`commits`), keep the needed parts of them, and return
 //! [`ScanTask`](crate::scan::ScanTask)s. A process that runs scan tasks can therefore read changes
 //! too. Begin with [`Table::follow`](crate::Table::follow).
 

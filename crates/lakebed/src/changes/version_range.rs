@@ -1,4 +1,4 @@
-//! Bounds of a range of changes: versions, or moments that are converted to versions. Begin with
+//! Bounds of a range of changes: versions, or timestamps that are converted to versions. Begin with
 //! [`Table::changes_between`].
 
 use tokio::sync::OnceCell;
@@ -12,9 +12,9 @@ use crate::{Error, Result, Table};
 pub enum Bound {
     /// This version.
     Version(u64),
-    /// A moment, in milliseconds since the epoch. As a start, it means the first version that was
-    /// committed at this time or later. As an end, it means the last version that was committed at
-    /// this time or earlier.
+    /// A timestamp, in milliseconds since the epoch. As a start, it means the first version that
+    /// was committed at this time or later. As an end, it means the last version that was committed
+    /// at this time or earlier.
     Timestamp(i64),
 }
 
@@ -61,7 +61,7 @@ impl Table {
             // A start after the newest version is reported as such.
             None => latest.version().max(first),
         };
-        // There may be no version between two moments.
+        // There may be no version between two timestamps.
         if last + 1 == first && matches!((start, end), (Bound::Timestamp(_), Some(Bound::Timestamp(_)))) {
             return Changes::none_since(self, latest.clone(), last).await;
         }

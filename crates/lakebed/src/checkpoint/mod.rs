@@ -137,7 +137,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the checksum of this version, whose state is now completely known.
+    /// Returns the checksum of this version. Its state is now completely known.
     async fn known_checksum(&self, tally: Tally, others: &[Action]) -> Option<VersionChecksum> {
         let info = commit_info(self.store(), &LogPath::commit(self.version())).await.ok().flatten();
         let (mut transactions, mut domains) = (Vec::new(), Vec::new());

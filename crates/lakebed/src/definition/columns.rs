@@ -1,5 +1,5 @@
-//! Checks of the columns that a table may have: their names, their types, and their metadata. The
-//! columns come from a caller, so an error says what the caller has to change. Begin with
+//! Checks the columns that a table may have: their names, their types, and their metadata. The
+//! columns come from a caller, so an error names the change that the caller has to make. Begin with
 //! [`check_columns`].
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const SPECIAL: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
 /// The columns that the change data feed adds to the columns of the table.
 const CHANGE_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 
-/// The metadata keys that say how a column gets its values.
+/// The metadata keys that determine how a column gets its values.
 const FILLING: [&str; 5] = [GENERATION_EXPRESSION, CURRENT_DEFAULT, IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN];
 
 /// Refuses columns that no table with these properties can have.

@@ -1,7 +1,7 @@
-//! The definition of a new table, made from the schema and the wishes of a caller.
+//! The definition of a new table, made from the schema and the options of a caller.
 //!
-//! A table gets the lowest protocol that supports what it uses, so that as many engines as possible
-//! can read it.
+//! A table gets the lowest protocol that supports its features and columns, so that as many engines
+//! as possible can read it.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use super::value::Definition;
 use crate::clustering::{clustering_domain, key_columns_of};
 use crate::{Error, Result};
 
-/// The wishes of a caller for a new table.
+/// The options of a caller for a new table.
 #[derive(Debug, Clone, Default)]
 pub struct NewTable {
     /// The columns of the table.

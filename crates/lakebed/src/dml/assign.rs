@@ -70,8 +70,8 @@ impl Assignments {
         Self::with(schema, given, Absent::Refused, parse)
     }
 
-    /// Parses assignments as [`Self::new`] does. `absent` says how fields that a value lacks are
-    /// treated.
+    /// Parses assignments as [`Self::new`] does. `absent` determines how missing fields of a value
+    /// are treated.
     pub(crate) fn with(schema: &StructType, given: &[(String, String)], absent: Absent, parse: &Parse<'_>) -> Result<Self> {
         let mut seen: Vec<(Vec<usize>, String)> = Vec::with_capacity(given.len());
         let mut sets = Vec::with_capacity(given.len());
@@ -256,7 +256,7 @@ fn with_parts_of(given: &ArrowType, to: &DataType) -> Result<ArrowType> {
     })
 }
 
-/// Refuses a value whose parts differ from the parts of the column.
+/// Refuses a value if its parts differ from the parts of the column.
 fn check_shape(value: &Expression, field: &StructField, absent: Absent) -> Result<()> {
     let data = schema_from_arrow(&Schema::new(vec![Field::new(&field.name, value.data_type.clone(), true)]))?;
     let table = StructType { fields: vec![StructField::new(&field.name, field.data_type.clone(), true)] };

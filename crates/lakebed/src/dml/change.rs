@@ -1,5 +1,5 @@
 //! Runs a change of rows: plans it on the newest version, writes files, and commits. After a
-//! conflict, the whole change is done again on a newer version. Begin with [`run`].
+//! conflict, the whole change is retried on a newer version. Begin with [`run`].
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ pub struct ChangeOptions {
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
-    /// Whether the change is done again on a newer version after a conflict. If false, a conflict
-    /// is an error.
+    /// Whether the change is retried on a newer version after a conflict. If false, a conflict is
+    /// an error.
     pub retries: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct ChangeMetrics {
     pub change_files: u64,
     /// The number of files that got their first deletion vector.
     pub deletion_vectors_added: u64,
-    /// The number of files whose deletion vector was replaced.
+    /// The number of files that got another deletion vector in place of an old one.
     pub deletion_vectors_updated: u64,
     /// The number of removed files that had a deletion vector.
     pub deletion_vectors_removed: u64,
@@ -134,9 +134,9 @@ impl ChangeOptions {
         CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
     }
 
-    /// Returns the conflicts after which the change is done again on a newer version. After a
-    /// conflict with another writer of the same application, only the newest version shows whether
-    /// that writer has already done the change.
+    /// Returns the conflicts after which the change is retried on a newer version. After a conflict
+    /// with another writer of the same application, only the newest version shows whether that
+    /// writer has already done the change.
     fn retryable(&self) -> Retryable {
         let all = if self.retries { Retryable::all() } else { Retryable::default() };
         all.or_if(self.txn.is_some(), [ConflictKind::ConcurrentTransaction])
@@ -216,8 +216,8 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
     outcome
 }
 
-/// Returns the error for a batch whose number the table already has. A change has no rows to count,
-/// so the row count cannot identify the batch.
+/// Returns the error for a batch with a number that the table already has. A change has no rows to
+/// count, so the row count cannot identify the batch.
 fn not_told(snapshot: &Snapshot, Application { id, version, .. }: &Application) -> Error {
     Error::invalid_input(format!(
         "{}: the table has batch {version} of stream '{id}', and nothing tells whether this change is the same batch: give the offsets at which \

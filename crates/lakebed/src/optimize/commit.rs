@@ -65,7 +65,7 @@ struct SourceFiles {
 }
 
 impl<'a> Committer<'a> {
-    /// Creates a committer for groups whose files are in `sources`.
+    /// Creates a committer for groups with files in `sources`.
     pub(super) fn new(
         table: &'a Table,
         options: &'a OptimizeOptions,
@@ -152,7 +152,7 @@ impl<'a> Committer<'a> {
         CommitSettings::of(self.options.user_metadata.as_ref(), self.options.timeout)
     }
 
-    /// Returns the groups whose files are all in the table. The new files of other groups are
+    /// Returns the groups for which all files are in the table. The new files of other groups are
     /// deleted.
     async fn without_lost(&mut self, groups: Vec<RewrittenGroup>) -> Result<Vec<RewrittenGroup>> {
         let Some(remaining) = &self.sources.remaining else { return Ok(groups) };

@@ -192,7 +192,7 @@ impl PlanBuilder {
 }
 
 impl FileGroup {
-    /// Returns the group for callers who want to see the plan first.
+    /// Returns the group as a [`PlannedGroup`].
     pub(super) fn planned(&self, partition_columns: &[String]) -> Result<PlannedGroup> {
         let texts = partition_columns.iter().map(String::as_str).zip(self.partition.iter().map(Option::as_deref));
         let mut paths = Vec::with_capacity(self.files.len());

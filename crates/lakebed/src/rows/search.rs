@@ -28,8 +28,8 @@ use crate::scan::{FileRows, RowColumn, RowColumnKind, Scan, ScanFile};
 use crate::transaction::{Partitions, ReadSet};
 use crate::{Error, RecordBatchStream, Result, Snapshot};
 
-/// The maximum number of groups of files whose rows may still be in use. A caller never uses rows
-/// of more than two groups together.
+/// The maximum number of groups of files with rows that may still be in use. A caller never uses
+/// rows of more than two groups together.
 const GROUPS_AT_ONCE: usize = 2;
 /// The maximum number of files that one read takes: enough to keep all cores busy, and few enough
 /// for memory.
@@ -83,7 +83,7 @@ pub(crate) struct Search {
     metrics: Arc<PlanMetrics>,
     whole: Whole,
     read: ReadOptions,
-    /// The files that are read now, and earlier ones whose rows may still be passed to
+    /// The files that are read now, and earlier ones with rows that may still be passed to
     /// [`Search::leave`].
     readings: VecDeque<Reading>,
     groups: u64,
@@ -110,7 +110,7 @@ enum Whole {
     None,
 }
 
-/// Files whose rows are being read.
+/// Files that are being read.
 struct Reading {
     group: u64,
     files: Vec<FileBatch>,
@@ -125,7 +125,7 @@ pub(crate) fn parse_condition(table: &str, schema: &StructType, text: &str, now_
 }
 
 impl Leaving {
-    /// Returns what is read to find the rows.
+    /// Returns the read set of the search.
     pub(crate) fn read_set(&self, snapshot: &Snapshot) -> Result<ReadSet> {
         let mut read = ReadSet::default();
         match self {

@@ -95,7 +95,7 @@ pub(crate) fn sized(settings: &FileSettings, snapshot: &Snapshot) -> FileSetting
     FileSettings { target_file_size_bytes: named.or(Some(suited_file_bytes(table_bytes))), ..settings.clone() }
 }
 
-/// Adds the table's URL to an error whose message does not begin with it.
+/// Adds the table's URL to an error message, unless the message begins with it.
 pub(crate) fn within_once(error: Error, url: &str) -> Error {
     if error.message().starts_with(url) { error } else { error.within(url) }
 }

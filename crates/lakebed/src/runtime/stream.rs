@@ -21,7 +21,7 @@ pub struct RecordBatchStream {
 }
 
 impl RecordBatchStream {
-    /// Creates a stream from any stream whose batches have this schema.
+    /// Creates a stream from any stream of batches with this schema.
     pub fn new(schema: SchemaRef, batches: impl Stream<Item = Result<RecordBatch>> + Send + 'static) -> Self {
         Self { schema, batches: batches.boxed() }
     }

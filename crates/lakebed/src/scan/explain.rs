@@ -1,4 +1,4 @@
-//! Explains what a scan would read, and why it does not skip more files.
+//! Explains a scan: the files that it would read, and the reasons why it does not skip more files.
 
 use futures::TryStreamExt;
 use lakebed_expr::prune::{ConjunctCounts, SkippedBy};
@@ -7,7 +7,7 @@ use super::Scan;
 use super::plan::{Plan, PlanOptions};
 use crate::Result;
 
-/// What a scan would read. All counts are numbers of files.
+/// The explanation of a scan. All counts are numbers of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The URL of the table.
@@ -38,7 +38,7 @@ pub struct ExplainedConjunct {
     pub skipped_by_partition: u64,
     /// The files that the conjunct skipped by statistics.
     pub skipped_by_statistics: u64,
-    /// Why the conjunct did not skip the remaining files; None if no files remain.
+    /// The reason why the conjunct did not skip the remaining files; None if no files remain.
     pub reason: Option<String>,
 }
 
@@ -75,7 +75,7 @@ fn explained(text: &str, used: &SkippedBy, counts: ConjunctCounts, kept: u64) ->
     }
 }
 
-/// Returns why files remain.
+/// Returns the reason why files remain.
 fn reason(used: &SkippedBy, undecided: u64, kept: u64) -> String {
     match used {
         SkippedBy::Nothing(reason) => reason.clone(),

@@ -1,4 +1,4 @@
-//! A data file as a scan reads it, and which of its rows belong to the scan.
+//! A data file as a scan reads it, and the rows of it that belong to the scan.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use lakebed_io::store::Store;
 use super::row_column::FileChange;
 use crate::{Error, Result};
 
-/// A data file with what the log says about it, and which of its rows belong to the scan.
+/// A data file with its facts from the log, and the rows of it that belong to the scan.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanFile {
     /// The path, as the log spells it.

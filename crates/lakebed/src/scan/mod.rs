@@ -1,7 +1,8 @@
-//! Reads a snapshot. A [`Scan`] says what to read, `plan` chooses the files, and `read` reads them.
+//! Reads a snapshot. A [`Scan`] describes the rows to read, `plan` chooses the files, and `read`
+//! reads them.
 //!
-//! Within a process, a [`ScanSpec`] and a list of files describe what is read. A [`ScanTask`] is
-//! both of them as bytes for another process.
+//! Within a process, a [`ScanSpec`] and a list of files describe a read. A [`ScanTask`] is both of
+//! them as bytes for another process.
 
 mod row_column;
 mod file;
@@ -129,7 +130,7 @@ impl Scan {
         self.spec().output_schema()
     }
 
-    /// Refuses columns about rows that a scan of this table has no values for.
+    /// Refuses columns about rows if a scan of this table has no values for them.
     fn check_row_columns(&self) -> Result<()> {
         let (url, properties) = (self.snapshot.url(), self.snapshot.properties());
         for column in self.spec().output_columns()? {

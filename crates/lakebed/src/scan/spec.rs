@@ -1,4 +1,5 @@
-//! How the rows of data files become rows of a scan. A [`ScanSpec`] holds everything but the files.
+//! The conversion of rows of data files to rows of a scan. A [`ScanSpec`] holds everything but the
+//! files.
 
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::MappingMode;
@@ -6,7 +7,7 @@ use lakebed_expr::Predicate;
 
 use super::row_column::RowColumn;
 
-/// How the rows of data files become rows of a scan. All files of a scan share one spec.
+/// The conversion of rows of data files to rows of a scan. All files of a scan share one spec.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanSpec {
     /// The URL of the table, without secrets.

@@ -16,7 +16,7 @@ use super::spec::ScanSpec;
 use crate::Result;
 use crate::runtime::stream::RecordBatchStream;
 
-/// Files of one table, and what to read of them.
+/// Files of one table, and the parts of them to read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanTask {
     /// How the files are read.

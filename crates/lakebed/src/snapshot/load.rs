@@ -82,7 +82,7 @@ impl Load<'_> {
             };
             match read_head(self.store, &segment, &mut self.notes).await {
                 Ok(head) => return Ok((segment, head)),
-                // A clean-up deleted commits since they were listed. The files that replace them
+                // A cleanup deleted commits since they were listed. The files that replace them
                 // are listed now, if there are any.
                 Err(HeadFailure { error, replaceable: None }) if error.is_not_found() && gone.as_ref() != Some(&segment) => {
                     gone = Some(segment);

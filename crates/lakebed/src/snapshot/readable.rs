@@ -1,5 +1,5 @@
 //! Reads the log of a version even if its files change meanwhile: a checkpoint turns out to be
-//! broken, a clean-up deletes commits, or a checkpoint is replaced by another of the same name.
+//! broken, a cleanup deletes commits, or a checkpoint is replaced by another of the same name.
 //!
 //! A reader begins with [`Snapshot::readable_log`], and starts again after each
 //! [`ReadableLog::mend`].
@@ -33,7 +33,7 @@ pub(crate) struct ReadableLog {
 }
 
 impl Snapshot {
-    /// Returns this version for reading its log. A clean-up may have deleted commits since it was
+    /// Returns this version for reading its log. A cleanup may have deleted commits since it was
     /// opened.
     pub(crate) async fn readable_log(&self) -> Result<ReadableLog> {
         Ok(ReadableLog { snapshot: self.with_readable_commits().await?, mends: 0 })

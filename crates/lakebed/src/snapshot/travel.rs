@@ -1,4 +1,4 @@
-//! Finds the version at a moment.
+//! Finds the version at a timestamp.
 
 use lakebed_core::commit::timestamp::{IctEnablement, Search, Step, VersionTime, monotonise};
 use lakebed_core::log::segment::{ListedLogFile, reconstructible_range};
@@ -18,8 +18,8 @@ pub(crate) async fn version_at(latest: &Snapshot, timestamp_ms: i64) -> Result<u
     search(latest, timestamp_ms, &commits).await
 }
 
-/// Returns the first version that was committed at this time or later, among those whose commits
-/// the log still has.
+/// Returns the first version that was committed at this time or later, among those with commits
+/// that the log still has.
 pub(crate) async fn first_version_from(latest: &Snapshot, timestamp_ms: i64) -> Result<u64> {
     CommitTimes::list(latest).await?.first_from(timestamp_ms).await
 }

@@ -2,7 +2,7 @@
 //! that have the same number.
 //!
 //! The number of a write is the `txn` action of its application. A batch of a stream also commits
-//! marks: further `txn` actions in the same commit, whose names begin with the application's id.
+//! marks: further `txn` actions in the same commit with names that begin with the application's id.
 //! Marks last as long as the number does: through checkpoints, checksums and the cleanup of the
 //! log.
 

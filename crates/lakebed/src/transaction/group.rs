@@ -71,8 +71,8 @@ pub(super) async fn commit(transaction: Transaction, operation: Operation) -> Re
     outcome.await.map_err(|_| given_up(&table))?
 }
 
-/// Returns the error for a commit whose runtime was shut down, or which a bug ended. Its last
-/// request may have been carried out.
+/// Returns the error for a commit that ended because its runtime was shut down or because of a bug.
+/// Its last request may have been carried out.
 fn given_up(table: &str) -> Error {
     let kind = ErrorKind::CommitUnknown { txn_id: String::new() };
     Error::new(kind, format!("{table}: committing was broken off; look for the files of this append in the newest versions"))
@@ -124,7 +124,8 @@ impl Group {
     fn go_on(self: &Arc<Self>) {
         let first = {
             let mut state = lock(&self.0);
-            // A member whose caller gave up before it was taken in is not committed.
+            // If the caller of a member gave up before the member was taken in, the member is not
+            // committed.
             state.waiting.retain(|member| !member.answer.is_closed());
             if state.waiting.is_empty() {
                 state.is_led = false;

@@ -59,7 +59,7 @@ pub struct Transaction {
     base: Base,
     draft: Draft,
     read: ReadSet,
-    /// Files whose flush to disk the commit has to wait for.
+    /// Files that the commit has to wait for until they are flushed to disk.
     unflushed: Vec<Unflushed>,
     /// Files with deletion vectors that were written for this transaction.
     vector_files: Vec<VectorFile>,

@@ -46,7 +46,7 @@ impl Retryable {
         Self { kinds: kinds.into_iter().collect(), creation: false }
     }
 
-    /// Returns the conflicts that are about what another writer did to the table. They do not
+    /// Returns the conflicts that are about changes of the table by another writer. They do not
     /// include the failure to take a version in time.
     pub(crate) fn all() -> Self {
         Self::of([

@@ -127,7 +127,7 @@ impl Transaction {
     }
 }
 
-/// The numbers of files that lost rows, by what happened to them.
+/// The numbers of files that lost rows, by the change of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noted {
     /// The number of files that lost their last row.
@@ -136,7 +136,7 @@ pub struct Noted {
     pub bytes: u64,
     /// The number of files that got their first deletion vector.
     pub deletion_vectors_added: u64,
-    /// The number of files whose deletion vector was replaced by another one.
+    /// The number of files that got another deletion vector in place of an old one.
     pub deletion_vectors_updated: u64,
     /// The number of files with a deletion vector that left the table.
     pub deletion_vectors_removed: u64,

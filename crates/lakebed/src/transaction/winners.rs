@@ -37,7 +37,7 @@ pub(super) async fn read_winners(store: &Store, from: u64, first: Option<Vec<Com
     }
     let first = first.map(|parts| ReadWinner { path: LogPath::commit(from), parts });
     let mut winners = Vec::from_iter(first);
-    // In most cases one other writer was faster, and the version after its commit is still free.
+    // In most cases one other writer was first, and the version after its commit is still free.
     let mut wanted = 2 - winners.len() as u64;
     loop {
         let next = from + winners.len() as u64;

@@ -14,7 +14,7 @@ const OTHERS_METADATA: &str = "metadata";
 /// Decides which names are hidden.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HiddenNames {
-    /// The beginnings of partition folders whose columns have hidden names.
+    /// The beginnings of folders of partition columns with hidden names.
     partitions: Vec<String>,
 }
 

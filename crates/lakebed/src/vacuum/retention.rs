@@ -11,7 +11,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retention {
     pub(super) retention_ms: i64,
-    /// Events at this moment or later are within the retention period.
+    /// Events at this time or later are within the retention period.
     pub(super) cutoff_ms: i64,
 }
 

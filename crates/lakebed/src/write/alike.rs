@@ -1,4 +1,5 @@
-//! Converts batches whose columns may differ in order, type and number to batches of one schema.
+//! Converts batches with columns that may differ in order, type and number to batches of one
+//! schema.
 //!
 //! Columns are found by name, and values are converted to the types of the first batch by the rules
 //! of a write, so nothing is lost. A batch that does not fit is an error that names the batch and
@@ -64,7 +65,7 @@ impl Alike {
         Self::new(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
     }
 
-    /// Sets what happens to digits that a column cannot hold.
+    /// Sets the handling of digits that a column cannot hold.
     #[must_use]
     pub fn on_lossy(self, on_lossy: OnLossy) -> Self {
         Self { on_lossy, ..self }

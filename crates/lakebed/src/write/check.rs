@@ -1,5 +1,5 @@
-//! Conditions that every row of a table meets: columns that may not be null, strings that may not
-//! be too long, CHECK constraints and invariants.
+//! Conditions that every row of a table must meet: columns that may not be null, strings that may
+//! not be too long, CHECK constraints and invariants.
 //!
 //! A condition must be true; null is not enough. Begin with [`Check::rows`].
 
@@ -29,7 +29,7 @@ pub struct Check {
 enum Kind {
     /// A column that may not be null, given by its index. Values nested in it are checked too.
     NotNull { index: usize, name: String, data_type: DataType, itself: bool },
-    /// A column whose strings may not be longer than a number of characters.
+    /// A column with strings that may not be longer than a number of characters.
     Length { index: usize, name: String, limits: Limit },
     /// An SQL condition, with a description for messages.
     Condition { what: String, filter: Box<Filter>, compiled: Arc<dyn PhysicalExpr> },

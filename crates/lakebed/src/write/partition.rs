@@ -49,7 +49,7 @@ pub(crate) struct Run {
     pub(crate) rows: usize,
 }
 
-/// Batches whose rows are divided by partition.
+/// Batches with rows that are divided by partition.
 #[derive(Default)]
 pub(super) struct Window {
     /// The numbers of the partitions.

@@ -54,7 +54,7 @@ pub struct WriteRules {
     pub stats: Arc<StatsPlan>,
 }
 
-/// A column whose values are in the log.
+/// A column with values in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionColumn {
     /// The index of the column in the schema.
@@ -331,7 +331,7 @@ impl NestedIds<'_> {
     }
 }
 
-/// Returns the Arrow type whose Parquet form is the one that Delta stores.
+/// Returns the Arrow type with the Parquet form that Delta stores.
 fn stored_type(primitive: PrimitiveType, table: &str, path: &str) -> Result<ArrowType> {
     Ok(match primitive {
         PrimitiveType::YearMonthInterval => ArrowType::Int32,

@@ -23,7 +23,7 @@ pub struct ReadLimits {
     pub until: Option<Offset>,
 }
 
-/// The properties of a change feed commit that count for a batch.
+/// The properties of a change feed commit that matter for a batch.
 pub(super) struct FeedCommit<'a> {
     pub(super) version: u64,
     /// The files, in order.

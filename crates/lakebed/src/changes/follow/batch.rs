@@ -1,5 +1,5 @@
-//! The tasks of a batch whose end is decided: files of the initial snapshot and of the commits
-//! between two offsets.
+//! The tasks of a batch with a known end: files of the initial snapshot and of the commits between
+//! two offsets.
 
 use super::Follow;
 use super::offset::{Offset, Position};
@@ -11,7 +11,7 @@ use crate::scan::{ChangeType, FileChange, ScanFile, ScanTask};
 use crate::{Error, Result};
 
 impl Follow {
-    /// Returns what a batch reads, in tasks of about this many bytes of files: everything after
+    /// Returns the content of a batch, in tasks of about this many bytes of files: everything after
     /// `start` up to `end`. Without `start`, the batch begins at the beginning of the stream.
     pub async fn tasks(&self, start: Option<&Offset>, end: &Offset, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         check_table(self.snapshot.url(), &end.table_id, self.table_id())?;

@@ -3,10 +3,10 @@
 //!
 //! A new stream returns the existing rows (`initial_files`), then the rows of each commit.
 //! [`Follow::latest_offset`] decides where a batch ends (`admission`), and [`Follow::tasks`]
-//! returns what the batch reads (`batch`). Both apply the same rules to commits (`commit_rules`),
+//! returns the tasks of the batch (`batch`). Both apply the same rules to commits (`commit_rules`),
 //! and the same offsets always give the same tasks. A stream reads with one schema (`schema`). It
-//! may keep its schemas in a log (`tracking`, `tracked_schema`, `evolution`). Only the last offset
-//! has to be remembered.
+//! may keep its schemas in a log (`tracking`, `tracked_schema`, `evolution`). A caller has to store
+//! only the last offset.
 
 mod admission;
 mod batch;
@@ -103,7 +103,7 @@ impl Table {
             row_columns: if options.read_change_feed { feed_columns() } else { Vec::new() },
             ..ScanSpec::default()
         };
-        // A table whose columns have the names of feed columns cannot be returned with both.
+        // A table can have columns with the names of feed columns. Such a feed cannot return both.
         spec.output_schema()?;
         Ok(Follow {
             table: self.clone(),
@@ -150,8 +150,8 @@ impl Follow {
         start.await.cloned()
     }
 
-    /// Returns the offset after everything that exists now. A run that reads only what is available
-    /// ends there.
+    /// Returns the offset after everything that exists now. A run that reads only the available
+    /// data ends there.
     pub async fn newest_offset(&self) -> Result<Offset> {
         let latest = self.table.newer_than(&self.snapshot).await?;
         check_table(self.snapshot.url(), &self.snapshot.metadata().id, &latest.metadata().id)?;

@@ -28,9 +28,9 @@ pub struct FollowOptions {
     pub ignore_changes: bool,
     /// `ignoreFileDeletion`: an old option with nearly the same meaning.
     pub ignore_file_deletion: bool,
-    /// `skipChangeCommits`: commits that remove anything are skipped, including what they add.
+    /// `skipChangeCommits`: commits that remove anything are skipped, including their added files.
     pub skip_change_commits: bool,
-    /// `excludeRegex`: files whose path in the log contains a match are left out.
+    /// `excludeRegex`: files are left out if their path in the log contains a match.
     pub exclude: Option<Regex>,
     /// `failOnDataLoss` is false: missing commits are skipped.
     pub tolerate_data_loss: bool,

@@ -76,7 +76,7 @@ pub(super) struct SchemaRules<'a> {
 }
 
 impl SchemaRules<'_> {
-    /// Refuses a schema whose rows cannot be returned in the stream's columns.
+    /// Refuses a schema if its rows cannot be returned in the stream's columns.
     pub(super) fn check(&self, other: &Schema) -> Result<()> {
         check_table(self.url, &self.stream.metadata.id, &other.metadata.id)?;
         let is_older = other.version < self.stream.version;

@@ -15,8 +15,7 @@ use super::names::{Side, Sides, is_same};
 use crate::dml::assign::{Absent, Assignments, column_path, find, is_computed, value};
 use crate::{Error, Result};
 
-/// One clause of a merge. For each row, the first clause of its kind whose condition is true
-/// applies.
+/// One clause of a merge. For each row, the first clause of its kind with a true condition applies.
 ///
 /// ```
 /// use lakebed::dml::merge::{Action, Clause, When};

@@ -16,8 +16,8 @@ pub(super) fn is_asked(given: &Given, source: &Source) -> bool {
     !given.keys.is_empty() && source.on_lossy() == OnLossy::Error
 }
 
-/// Refuses columns whose type a write would refuse, such as fractions for whole numbers. The check
-/// skips text columns: the merge parses texts when it assigns them, and refuses those that it
+/// Refuses columns if a write would refuse their type, such as fractions for whole numbers. The
+/// check skips text columns: the merge parses texts when it assigns them, and refuses those that it
 /// cannot parse.
 pub(super) fn check_types(table: &str, target: &StructType, source: &StructType) -> Result<()> {
     let differences = compare(target, source, |_| true);

@@ -83,8 +83,8 @@ impl MergeSource {
         Self::read_with(data, OnLossy::default()).await
     }
 
-    /// Reads all rows as [`Self::read`] does. `on_lossy` says how digits that a column cannot hold
-    /// are treated.
+    /// Reads all rows as [`Self::read`] does. `on_lossy` determines how digits that a column cannot
+    /// hold are treated.
     pub async fn read_with(data: RecordBatchStream, on_lossy: OnLossy) -> Result<Self> {
         let most_bytes = MemoryBudget::of_process().limit_bytes() / SOURCE_SHARE;
         Source::read(data, on_lossy, most_bytes).await.map(Arc::new).map(Self)
@@ -115,8 +115,8 @@ impl Table {
 }
 
 impl Merge {
-    /// Adds a clause. If several clauses apply to the same rows, the first one whose condition is
-    /// true takes effect.
+    /// Adds a clause. If several clauses apply to the same rows, the first one with a true
+    /// condition takes effect.
     #[must_use]
     pub fn when(mut self, clause: Clause) -> Self {
         self.given.clauses.push(clause);

@@ -121,7 +121,7 @@ fn about(sides: &Sides, expr: &Expr) -> About {
     }
 }
 
-/// Rewrites a flat expression to the schema of the table whose columns it names.
+/// Rewrites a flat expression to the schema of the table that has its columns.
 fn own_expression(sides: &Sides, side: Side, expr: &Expr, text: &str) -> Result<Expression> {
     let schema: &SchemaRef = sides.schema(side);
     let own_name = |flat: &str| sides.side_of(flat).map(|(_, name)| name.to_owned());

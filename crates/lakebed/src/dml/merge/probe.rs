@@ -202,8 +202,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Returns for each pair the first clause whose condition is true. A condition is evaluated
-    /// only for pairs for which no earlier condition was true.
+    /// Returns for each pair the first clause with a true condition. A condition is evaluated only
+    /// for pairs for which no earlier condition was true.
     fn choose(&self, changes: &[Change], pairs: &Pairs<'_>) -> Result<Chosen> {
         let named: BTreeSet<String> =
             changes.iter().filter_map(|change| change.condition.as_ref()).flat_map(flat_names).collect();

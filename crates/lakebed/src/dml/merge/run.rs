@@ -226,8 +226,8 @@ impl Progress {
         Ok(())
     }
 
-    /// Inserts the rows of a part of the source that have no match. The first clause whose
-    /// condition is true applies.
+    /// Inserts the rows of a part of the source that have no match. The first clause with a true
+    /// condition applies.
     async fn insert(&mut self, plan: &Arc<Plan>, chunk: &RecordBatch, matched: &[bool], cores: &Cores) -> Result<()> {
         if plan.clauses.not_matched.is_empty() {
             return Ok(());

@@ -265,7 +265,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Returns to the budget what is reserved beyond the present need.
+    /// Returns the part of the reservation that is not needed now to the budget.
     fn give_back(&mut self) {
         let needed = self.chunks_bytes + self.pending.bytes();
         let excess = self.reserved.bytes().saturating_sub(needed);

@@ -174,7 +174,8 @@ fn end(text: &str) -> String {
     cut.char_indices().rev().find_map(above).unwrap_or_else(|| text.to_owned())
 }
 
-/// Returns a filter that covers the ranges and whose text is not too long; `None` if there is none.
+/// Returns a filter that covers the ranges, with a text that is not too long; `None` if there is
+/// none.
 fn shortest<T: Value>(
     ranges: &Ranges<T>,
     scalar: impl Fn(&T) -> Option<ScalarValue>,

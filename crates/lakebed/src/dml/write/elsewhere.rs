@@ -115,8 +115,8 @@ impl Table {
         run.until_committed(Begun { snapshot, transaction, target, condition }, files).await
     }
 
-    /// Deletes the files of a task for which no commit was tried. Once a commit was tried,
-    /// [`Self::commit_write`] has already done what is necessary.
+    /// Deletes the files of a task for which no commit was tried. After a try,
+    /// [`Self::commit_write`] has already cleaned up.
     pub async fn abort_write(&self, written: Vec<WrittenFiles>) {
         let files: Vec<WrittenFile> = written.into_iter().flat_map(|files| files.adds).map(WrittenFile::safe).collect();
         delete_written(self.store(), &files).await;

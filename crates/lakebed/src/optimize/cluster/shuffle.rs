@@ -48,7 +48,7 @@ struct HeldRows {
     runs: Vec<Run>,
 }
 
-/// Rows whose buckets are known.
+/// Rows with known buckets.
 pub(super) struct AssignedRows {
     held: HeldRows,
     bytes: u64,

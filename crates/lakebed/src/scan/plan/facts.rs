@@ -1,4 +1,4 @@
-//! What the log says about files, in the form in which a pruner uses it.
+//! Facts of the log about files, in the form in which a pruner uses them.
 
 use arrow_arith::boolean::and;
 use arrow_array::{ArrayRef, BooleanArray};
@@ -16,7 +16,7 @@ pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArr
     Ok(and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?)
 }
 
-/// What the log says about some files, as far as a predicate needs it.
+/// Facts of the log about some files, as far as a predicate needs them.
 #[derive(Clone)]
 pub(super) struct LogFacts {
     pub(super) partitions: Vec<ArrayRef>,

@@ -1,4 +1,4 @@
-//! Reads the footers of files whose statistics in the log prove nothing by themselves. In such
+//! Reads the footers of files with statistics in the log that prove nothing by themselves. In such
 //! files the log does not say whether bounds hold for NaN, or whether null counts include fields of
 //! null structs. Only footers of files that the statistics would skip are read. A scan reads these
 //! footers anyway and finds them in memory.

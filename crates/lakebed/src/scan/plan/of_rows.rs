@@ -1,4 +1,4 @@
-//! What the log implies about the rows of files beyond their statistics, such as bounds of row ids.
+//! Bounds of `_metadata` columns that follow from the log, such as bounds of row ids.
 //!
 //! PROTOCOL "Row Tracking": the id of a fresh row is the id of the file's first row plus its
 //! position, and its version is the file's. Rows that moved keep their ids and versions. Those are

@@ -1,8 +1,8 @@
-//! Why planning stops before its end.
+//! The reasons why planning stops before its end.
 
 use crate::Error;
 
-/// Why planning stops early.
+/// The reason why planning stops early.
 pub(super) enum Stop {
     /// Other files of the log can replace the broken one.
     Broken(Error),

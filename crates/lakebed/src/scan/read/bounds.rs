@@ -39,7 +39,7 @@ pub(super) struct Bounds<'a> {
     known: Known<'a>,
 }
 
-/// What is known about a file without its statistics.
+/// The known facts about a file without its statistics.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     /// The schema of the table with physical names.
@@ -122,8 +122,7 @@ impl<'a> Bounds<'a> {
         groups.iter().filter_map(|group| all.get(*group)).cloned().collect()
     }
 
-    /// Returns a statistic of runs of rows. `stored` returns what the file says about its own
-    /// column.
+    /// Returns a statistic of runs of rows. `stored` returns the values from the file's own column.
     fn values(
         &self,
         wanted: &Wanted<'_>,

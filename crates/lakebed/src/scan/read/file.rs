@@ -45,7 +45,7 @@ pub(super) struct OpenFile {
     pub(super) content: Content,
 }
 
-/// What is read of the file.
+/// The rows to read from the file.
 pub(super) enum Content {
     /// This many rows. The log determines every value of the output.
     Counted(u64),

@@ -17,7 +17,7 @@ use super::job::Job;
 use crate::scan::file::ScanFile;
 use crate::scan::row_column::RowColumnKind;
 
-/// What is known about the rows of a file before it is opened.
+/// The known facts about the rows of a file before it is opened.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Logged {
     path: String,
@@ -28,7 +28,7 @@ pub(super) struct Logged {
     moved_versions: Option<String>,
 }
 
-/// What a file stores in a column for rows that moved, for some runs of rows.
+/// The stored values of rows that moved, for some runs of rows.
 pub(super) struct Moved {
     /// The bounds of the stored values on one side.
     pub(super) bounds: ArrayRef,
@@ -59,7 +59,7 @@ impl Logged {
     }
 
     /// Returns the bounds of a `_metadata` column on one side, for runs of rows; None if nothing is
-    /// known. `moved` is what the file stores for rows that moved.
+    /// known. `moved` has the stored values of rows that moved.
     pub(super) fn bound(
         &self,
         of: RowColumnKind,

@@ -1,4 +1,4 @@
-//! What all files of a task have in common: the columns to find, the condition to test, and how the
+//! The shared parts of all files of a task: the columns to find, the condition to test, and how the
 //! output is put together.
 
 use std::sync::Arc;
@@ -204,7 +204,7 @@ impl Job {
         self.partition_columns.iter().map(|field| {
             let primitive = match field.data_type {
                 DataType::Primitive(primitive) => primitive,
-                // Nobody can write such a table. Its partition values are strings.
+                // No writer can write such a table. Its partition values are strings.
                 _ => PrimitiveType::String,
             };
             (physical_name(field, self.mode), primitive)

@@ -93,7 +93,7 @@ impl Zone {
     }
 }
 
-/// Returns the day whose Gregorian date equals the Julian date of this day.
+/// Returns the day with a Gregorian date that equals the Julian date of this day.
 pub(super) fn rebase_days(day: i32) -> i32 {
     if day >= FIRST_GREGORIAN_DAY {
         return day;
@@ -101,7 +101,7 @@ pub(super) fn rebase_days(day: i32) -> i32 {
     i32::try_from(gregorian_day(julian_date(i64::from(day)))).unwrap_or(day)
 }
 
-/// Returns the timestamp whose local time today equals the local time that the writer saw.
+/// Returns the timestamp with a local time today that equals the local time that the writer saw.
 pub(super) fn rebase_micros(zone: &Zone, micros: i64) -> i64 {
     if micros >= FIRST_DAY_OF_ZONES * MICROS_PER_DAY {
         return micros;

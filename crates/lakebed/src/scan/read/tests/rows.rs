@@ -1,4 +1,4 @@
-//! Which rows are returned: deletion vectors, predicates, limits, and columns about rows.
+//! The returned rows: deletion vectors, predicates, limits, and columns about rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ async fn limit_counts_filtered_rows_across_files() {
 async fn scan_without_columns_reads_only_log() {
     let mut table = table();
     table.columns(&[]);
-    // This file does not exist. The log alone says how many rows it has.
+    // This file does not exist. The number of its rows comes from the log alone.
     table.task.files.push(ScanFile {
         path: "gone.parquet".to_owned(),
         num_records: Some(100),
@@ -165,7 +165,7 @@ async fn parts_of_file_give_rows_once() {
         };
         cut(&mut table, parts);
         assert_eq!(table.rows().await, expected);
-        // The log knows how many rows the file has, but not how many rows a part has.
+        // The log has the row count of the file, but not of its parts.
         table.task.spec.row_columns.clear();
         assert_eq!(table.rows().await.len(), 99);
     }
