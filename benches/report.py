@@ -1,8 +1,10 @@
-"""Makes the tables of `benches/README.md` from raw results: `python -m benches.report [FILE.jsonl ...]`, by default from all of them.
+"""Makes the tables of `benches/README.md` from raw results.
 
-Files are read in the order of their names, which begin with the day. The last set of samples of each case and engine counts. A figure is
-the median over the processes of the set. There is one table for each question. The figures of lakebed are seconds and megabytes, and those
-of the other engines are multiples of them. What was measured through Spark is in `python/spark/report.py` and `python/doubles.py`.
+`python -m benches.report [FILE.jsonl ...]` reads these files, by default all of them, in the order
+of their names, which begin with the day. The last set of samples of each case and engine counts. A
+figure is the median over the processes of the set. There is one table for each question. The
+figures of lakebed are seconds and megabytes, and those of the other engines are multiples of them.
+The results through Spark are in `python/spark/report.py` and `python/doubles.py`.
 """
 
 import json
@@ -22,7 +24,8 @@ OURS = "lakebed"
 ENGINES = [OURS, "lakebed_singly", "deltalake", "deltalake_collected", "deltalake_spilling", "duckdb", "polars", "spark", "limit"]
 READS = ("head5", "count", "one_file", "q6", "q6_columns", "full")
 WRITES = ("append", "checkpoint", "commits", "write")
-#: What stands behind the engine's name in the column of `cluster/TABLE`, in the row of `zorder/TABLE`.
+#: The suffix of the engine's name in the column of `cluster/TABLE`, which stands in the row of
+#: `zorder/TABLE`.
 CLUSTERED = "cluster"
 
 Figure = dict[str, Any]
@@ -31,7 +34,7 @@ Rows = dict[str, dict[Column, Figure]]
 
 
 def read_samples(paths: list[Path]) -> dict[tuple[str, str], Figure]:
-    """The figures of each case and engine."""
+    """Returns the figures of each case and engine."""
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     session: dict[str, Any] = {}
     known = {case.name for case in all_cases()}
@@ -48,13 +51,13 @@ def read_samples(paths: list[Path]) -> dict[tuple[str, str], Figure]:
 
 
 def figure_of(samples: list[dict[str, Any]]) -> Figure:
-    """The medians over the processes, or a word instead."""
+    """Returns the medians over the processes, or a word instead."""
     last = samples[-1]
     if "skipped" in last or "failed" in last:
         return {"word": "fails" if "failed" in last else ""}
     again = [statistics.median(s["again_s"]) for s in samples if s["again_s"]]
     return {
-        # Of writers that run at the same time, only the time counts in which all of them were ready.
+        # For concurrent writers, only the time after all of them were ready counts.
         "first": statistics.median(s["answer"].get("took_s", s["first_s"]) for s in samples),
         "again": statistics.median(again) if again else None,
         "peak": statistics.median(s["peak_mb"] - s["base_mb"] for s in samples),
@@ -68,12 +71,14 @@ def figure_of(samples: list[dict[str, Any]]) -> Figure:
 
 
 def seconds(value: float) -> str:
-    """A time in two digits or more."""
+    """Returns a time with two digits or more."""
     return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
 def cost(figure: Figure | None, ours: Figure | None, memory: str) -> str:
-    """A cell: seconds of the first call, of the next one, and megabytes; for others than lakebed, multiples of these."""
+    """Returns a cell: seconds of the first call, of the next one, and megabytes. For engines other
+    than lakebed, these are multiples.
+    """
     if figure is None or "word" in figure:
         return str(figure["word"]) if figure else ""
     if ours is None or "word" in ours or figure is ours:
@@ -87,13 +92,13 @@ def cost(figure: Figure | None, ours: Figure | None, memory: str) -> str:
 
 
 def skipped(figure: Figure | None) -> str:
-    """A cell: the share of files that an equality on one column skips."""
+    """Returns a cell: the share of files that an equality on one column skips."""
     answer = {} if figure is None else figure.get("answer", {})
     return f"{100 * answer['skipped']['mean']:.1f} / {100 * answer['skipped']['min']:.1f}" if "skipped" in answer else ""
 
 
 def table(rows: Rows, cell: Callable[[dict[Column, Figure], Column], str]) -> list[str]:
-    """One Markdown table, without columns that would be empty."""
+    """Returns one Markdown table without empty columns."""
     columns = [(e, way) for e in ENGINES for way in ("", *dml.FORMS, CLUSTERED) if any((e, way) in row for row in rows.values())]
     cells = {name: {column: cell(row, column) for column in columns} for name, row in rows.items()}
     columns = [column for column in columns if any(of[column] for of in cells.values())]
@@ -104,7 +109,7 @@ def table(rows: Rows, cell: Callable[[dict[Column, Figure], Column], str]) -> li
 
 
 def origin(figures: list[Figure], paths: list[Path]) -> str:
-    """Which files and machines the figures come from."""
+    """Returns the files and machines of the figures."""
     days: dict[str, set[str]] = {}
     for figure in figures:
         if "machine" in figure:
@@ -114,7 +119,7 @@ def origin(figures: list[Figure], paths: list[Path]) -> str:
 
 
 def part(paths: list[Path], operations: Callable[[str], bool], memory: str, *, lays: bool = False) -> list[str]:
-    """The table of the operations that belong to a question; empty if there are no results of it."""
+    """Returns the table of the operations of a question. It is empty if there are no results."""
     rows: Rows = {}
     used = []
     for path in paths:
@@ -139,7 +144,9 @@ def part(paths: list[Path], operations: Callable[[str], bool], memory: str, *, l
 
 
 def place(case: str, engine: str) -> tuple[str, Column]:
-    """The row and the column of a case: the forms of a changed table, and a clustering beside the Z-order, are columns."""
+    """Returns the row and the column of a case. The forms of a changed table, and a clustering
+    beside the Z-order, are columns.
+    """
     operation, _, name = case.partition("/")
     if dml.is_change(operation):
         return operation, (engine, dml.form_of(name))
@@ -147,7 +154,9 @@ def place(case: str, engine: str) -> tuple[str, Column]:
 
 
 def main(arguments: list[str]) -> None:
-    """Writes the tables between the markers of the README; a question without results keeps its table."""
+    """Writes the tables between the markers of the README. A question without results keeps its
+    table.
+    """
     paths = [Path(a) for a in arguments] or sorted((BENCHES / "results").glob("*.jsonl"))
     of_doubles = [path for path in paths if path.stem.endswith("-doubles")]
     of_tpch = [path for path in of_doubles if path.stem.endswith("-tpch-doubles")]

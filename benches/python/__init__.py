@@ -1,1 +1,3 @@
-"""Benches of the Python door: seeded tables, the cases, the engines, and the runner that compares them."""
+"""Benches of the Python package: seeded tables, the cases, the engines, and the runner that
+compares them.
+"""

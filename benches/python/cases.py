@@ -1,6 +1,7 @@
-"""The cases: one question each, `operation/table`, and what every engine must answer.
+"""The cases. Each case is `operation/table` and has an expected answer, which every engine must
+give.
 
-The answers come from the generators (`NAME.expected.json`), never from an engine.
+The expected answers come from the generators (`NAME.expected.json`) and never from an engine.
 """
 
 import os
@@ -47,7 +48,7 @@ class Case:
         return f"{self.operation}/{self.table}" if self.table else self.operation
 
     def answer(self) -> dict[str, Any]:
-        """What must come out; an engine's answer may lack keys, but not differ."""
+        """The expected answer. An engine's answer may lack keys, but must not differ."""
         if writes.is_write(self.operation):
             return writes.answer(self.operation, self.table)
         if dml.is_change(self.operation):
@@ -71,7 +72,7 @@ class Case:
 
 
 def all_cases() -> list[Case]:
-    """Every case, the quick ones first."""
+    """Returns every case, the quick ones first."""
     out = [Case("import", "")]
     out += [Case("open", t) for t in ["1m_adds_ckpt_10", "1m_adds_ckpt_10_crc", *BIG[1:]]]
     out += [Case("refresh", t) for t in ("1m_adds_ckpt_10", "1k_commits")]
@@ -90,9 +91,11 @@ def all_cases() -> list[Case]:
 
 
 def calls(engine: Engine, case: Case, scratch: Path) -> Iterator[Callable[[], Any]]:
-    """What is timed: the first call opens the table and asks; the later ones ask the same open table again.
+    """Returns the timed calls. The first call opens the table and runs the operation. Later calls
+    run the operation again on the same open table.
 
-    A call returns the answer, something that `engine.digest` turns into one, or a function that finds it.
+    A call returns the answer, or a value that `engine.digest` turns into the answer, or a function
+    that computes it.
     """
     if dml.is_change(case.operation):
         yield from dml.calls(engine, case.operation, case.table, scratch)
@@ -135,7 +138,7 @@ def _ask(engine: Engine, case: Case) -> Callable[[Any], Any]:
 
 
 def _refreshes(engine: Engine, table: Path, scratch: Path) -> Iterator[Callable[[], Any]]:
-    """Refreshes of a table, to which one new commit comes before each."""
+    """Refreshes a table. One new commit is added before each refresh."""
     refresh = engine.operation("refresh")
     log = sorted((table / "_delta_log").iterdir())
     held_back = [p for p in log if p.suffix == ".json"][-NEW_COMMITS:]

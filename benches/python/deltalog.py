@@ -1,9 +1,10 @@
 """Writes Delta logs without an engine: commits, checkpoints, checksums, hints.
 
-The checkpoint has the columns and the Parquet shape that Delta Spark 4.4 gives it (rows in no order, all action columns,
-statistics both as JSON and as typed columns, INT96 timestamps, snappy, 20,000-row pages with page indexes, row groups of
-about 128 MB); with `json_only` it has the shape of the checkpoints of deltalake 1.6 (JSON statistics only, uncompressed,
-row groups of 2^20 rows). What the rows say is decided in `tables.py`. Read `write_checkpoint` first.
+The checkpoint has the columns and the Parquet form of Delta Spark 4.4: unordered rows, all action
+columns, statistics both as JSON and as typed columns, INT96 timestamps, snappy, 20,000-row pages
+with page indexes, and row groups of about 128 MB. With `json_only` it has the form of the
+checkpoints of deltalake 1.6: JSON statistics only, uncompressed, row groups of 2^20 rows.
+`tables.py` decides the content of the rows. Read `write_checkpoint` first.
 """
 
 import json
@@ -66,9 +67,10 @@ PROTOCOL = pa.struct(
 DOMAIN = pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())])
 
 ROWS_PER_PAGE = 20_000
-SPARK_ROWS_PER_GROUP = 600_000  # what 128 MB hold of these rows
+SPARK_ROWS_PER_GROUP = 600_000  # The number of these rows in 128 MB.
 DELTALAKE_ROWS_PER_GROUP = 1 << 20
-# Spark's writer gives up a dictionary that does not make the first page smaller: of these columns only it keeps one.
+# Spark's writer drops a dictionary that does not make the first page smaller. It keeps a dictionary
+# only for these columns.
 DICTIONARY = (
     "partitionValues.key_value",
     "partitionValues_parsed",
@@ -143,17 +145,17 @@ class TableShape:
 
 
 def compact(value: Any) -> str:
-    """JSON without spaces, as the log has it."""
+    """Returns JSON without spaces, as in the log."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def commit_path(table: Path, version: int) -> Path:
-    """Where version `version` stands."""
+    """Returns the path of a version's commit."""
     return table / "_delta_log" / f"{version:020}.json"
 
 
 def write_commit(table: Path, version: int, actions: list[dict[str, Any]]) -> None:
-    """One commit; a commitInfo is put before the actions."""
+    """Writes one commit. A commitInfo comes before the actions."""
     info = {
         "commitInfo": {
             "timestamp": 1_600_000_000_000 + version * 60_000,
@@ -170,7 +172,7 @@ def write_commit(table: Path, version: int, actions: list[dict[str, Any]]) -> No
 
 
 def add_struct(files: pa.Table, shape: TableShape, json_only: bool) -> pa.StructArray:
-    """The `add` column of a checkpoint from the flat columns that `tables.make_files` gives."""
+    """Returns the `add` column of a checkpoint from the flat columns of `tables.make_files`."""
     count, kind = len(files), shape.add_type(json_only)
 
     def flat(name: str) -> pa.Array:
@@ -199,7 +201,9 @@ def add_struct(files: pa.Table, shape: TableShape, json_only: bool) -> pa.Struct
 def write_checkpoint(
     table: Path, version: int, files: pa.Table, removes: list[dict[str, Any]], shape: TableShape, json_only: bool
 ) -> None:
-    """The checkpoint of `version` and its hint: the live `files`, tombstones, one txn, protocol, metadata."""
+    """Writes the checkpoint of `version` and its hint: the live `files`, tombstones, one txn,
+    protocol, metadata.
+    """
     schema = pa.schema(
         [
             ("txn", TXN),
@@ -242,7 +246,7 @@ def write_checkpoint(
 
 
 def write_checksum(table: Path, version: int, files: int, size_bytes: int, shape: TableShape) -> None:
-    """The version checksum, as Delta Spark writes one for each commit."""
+    """Writes the version checksum, as Delta Spark writes one for each commit."""
     text = compact(
         {
             "txnId": "3a8959b3-282a-4878-8b05-f020a8cbf675",

@@ -1,15 +1,21 @@
-"""The cases that change rows: each call opens a copy of its own of a prepared table, changes it, and commits; only that is timed.
+"""The cases that change rows. Each call opens its own copy of a prepared table, changes it, and
+commits. Only this call is timed.
 
 - `delete_01`, `delete_10`: 0.1 % and 10 % of the rows, in all files
-- `update_1`, `update_1_tail`: two columns of 1 % of the rows, in all files, or of a range of order keys that one file or two hold
-- `merge_N_spread`, `merge_N_tail`: N rows by (l_orderkey, l_linenumber), of which the table has 90 %: those are updated, the others inserted;
-  they belong to all files, or to the last tenth of the rows
-- `insert_60k`: a merge that only inserts; the table has half of the source
-- `merge_60k_nms`: `merge_60k_tail` that also deletes rows of the last tenth without a match in the source
-- `merge_1k_narrow`: 1,000 rows by id into 100 million, in all files; lakebed has a memory budget of 512 MB
+- `update_1`, `update_1_tail`: two columns of 1 % of the rows, in all files, or of a range of order
+  keys in one or two files
+- `merge_N_spread`, `merge_N_tail`: N source rows by (l_orderkey, l_linenumber). The table has 90 %
+  of them, which are updated, and the others are inserted. They belong to all files, or to the last
+  tenth of the rows
+- `insert_60k`: a merge that only inserts. The table has half of the source
+- `merge_60k_nms`: `merge_60k_tail` that also deletes rows of the last tenth without a match in the
+  source
+- `merge_1k_narrow`: 1,000 rows by id into 100 million, in all files. lakebed has a memory budget of
+  512 MB
 
-In a copy the data files are hard links, so the timed call finds them in the page cache. The source of a merge is in memory by then, with
-Spark in its cache. DuckDB computes sums over the changed table, which are compared with the model in `dml_data.py`. The log is counted.
+In a copy the data files are hard links, so the timed call finds them in the page cache. The source
+of a merge is in memory before, with Spark in Spark's cache. DuckDB computes sums over the changed
+table, which are compared with the model in `dml_data.py`. The entries in the log are counted.
 """
 
 import json
@@ -68,38 +74,38 @@ CHANGES = {
 
 
 def is_change(operation: str) -> bool:
-    """Whether this module has the case."""
+    """Returns whether this module has the case."""
     return operation in CHANGES
 
 
 def tables(operation: str) -> list[str]:
-    """The table that the operation changes, in its forms."""
+    """Returns the tables that the operation changes, in their forms."""
     return [table_name(CHANGES[operation].kind, form) for form in FORMS]
 
 
 def table_name(kind: str, form: str) -> str:
-    """What a table is called."""
+    """Returns the name of a table."""
     return f"{kind}_{form}{SUFFIX}"
 
 
 def source_path(name: str) -> Path:
-    """The Arrow file of a source; the Parquet file has the same stem."""
+    """Returns the path of the Arrow file of a source. The Parquet file has the same stem."""
     return root() / f"dml_sources{SUFFIX}" / f"{name}.arrow"
 
 
 def form_of(table: str) -> str:
-    """`dv` or `cow`."""
+    """Returns `dv` or `cow`."""
     return next(form for form in FORMS for kind in SUMS if table == table_name(kind, form))
 
 
 def answer(operation: str, table: str) -> dict[str, Any]:
-    """What the change must leave behind."""
+    """Returns the expected answer of the change."""
     left: dict[str, Any] = expected(table)[operation]
     return left
 
 
 def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator[Callable[[], Any]]:
-    """What is timed; a call returns a function that finds the answer."""
+    """Returns the timed calls. A call returns a function that computes the answer."""
     change, made = CHANGES[operation], engine.operation(CHANGES[operation].operation)
     if form_of(table) == "dv" and not engine.writes_vectors:
         raise NoSuchOperation(f"{type(engine).__name__} writes no deletion vectors")
@@ -125,7 +131,9 @@ def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator
 
 
 def copy(table: Path, to: Path) -> Path:
-    """Copies a table over the same data files. Earlier writes are synced to the disk, so that no timed call waits for them."""
+    """Copies a table over the same data files. Earlier writes are synced to the disk, so that no
+    timed call waits for them.
+    """
     shutil.copytree(table, to, copy_function=os.link, ignore=shutil.ignore_patterns("_delta_log"))
     shutil.copytree(table / "_delta_log", to / "_delta_log", copy_function=shutil.copy)
     os.sync()
@@ -133,7 +141,8 @@ def copy(table: Path, to: Path) -> Path:
 
 
 def left_behind(path: Path, sums: dict[str, str]) -> dict[str, Any]:
-    """The content of the table after the change, and the change's entries in the log."""
+    """Returns the content of the table after the change, and the entries of the change in the log.
+    """
     duckdb = Duckdb()
     duckdb.load()
     columns = ", ".join(["count(*)", *sums.values()])
@@ -143,7 +152,9 @@ def left_behind(path: Path, sums: dict[str, str]) -> dict[str, Any]:
 
 
 def logged(path: Path) -> dict[str, Any]:
-    """New data files and their size, data files that are gone, and deletion vectors, of all commits but the first."""
+    """Returns the number and the size of new data files, and the numbers of removed data files and
+    of deletion vectors, of all commits except the first.
+    """
     actions = [
         json.loads(line)
         for commit in sorted((path / "_delta_log").glob("*.json"))

@@ -1,16 +1,22 @@
-"""The tables whose rows are changed, and the sources of the merges: `python -m benches.python.dml_data [NAME ...]`.
+"""The tables for changes of rows, and the sources of the merges.
 
-lakebed writes each table in one commit, sorted, in a form with `delta.enableDeletionVectors` (`…_dv`) and one without (`…_cow`):
+`python -m benches.python.dml_data [NAME ...]` makes the named tables, or all missing tables.
+lakebed writes each table in one commit, sorted, once with `delta.enableDeletionVectors` (`…_dv`)
+and once without (`…_cow`):
 
-- `lineitem_cow`, `lineitem_dv`: TPC-H lineitem, SF1, 6,001,215 rows in order of l_orderkey in 11 files
-- `100m_rows_cow`, `100m_rows_dv`: 100,000,000 rows of two bigints in order of id in 64 files; every id is even
+- `lineitem_cow`, `lineitem_dv`: TPC-H lineitem, SF1, 6,001,215 rows in order of l_orderkey in 11
+  files
+- `100m_rows_cow`, `100m_rows_dv`: 100,000,000 rows of two bigints in order of id in 64 files. Every
+  id is even
 
-A merge's source stands in `dml_sources/`, as an Arrow file and as the same rows in a Parquet file: rows that the table has, with another
-l_discount and a longer l_comment, among rows that it has not, in an order of their own. The keys of new rows lie between those that are
-there, in the gaps that TPC-H leaves for its refresh streams, so no bounds of a file tell them from others.
-`NAME.expected.json` holds what each change must leave behind, worked out here from the generated rows.
+The source of a merge is in `dml_sources/`, as an Arrow file and as a Parquet file with the same
+rows, which are in no order. Some rows match the table, with another l_discount and a longer
+l_comment. The other rows are new. Their keys lie between existing keys, in the gaps that TPC-H
+leaves for its refresh streams, so no bounds of a file distinguish them from others.
+`NAME.expected.json` has the expected answer of each change, computed here from the generated rows.
 
-`LAKEBED_BENCH_SCALE=0.01` makes, and takes, tables and sources of a hundredth of the size, with names of their own (`lineitem_cow_x0.01`).
+`LAKEBED_BENCH_SCALE=0.01` makes and uses tables and sources of a hundredth of the size, with names
+of their own (`lineitem_cow_x0.01`).
 """
 
 import json
@@ -40,14 +46,18 @@ OLD_TO_NEW_KEY = 8
 
 @dataclass(frozen=True)
 class Source:
-    """Rows for a merge: how many, what share of them the table has, and from which share of the table, its end, their keys are."""
+    """Rows for a merge: their number, the share of them that match the table, and the share of the
+    table, from its end, in which their keys are.
+    """
 
     rows: int
     known: float = 0.9
     tail: float = 1.0
 
     def pick(self, rows_of_table: int) -> tuple[Any, Any]:
-        """Which rows of the table it knows, and beside which it has new ones: spread evenly."""
+        """Returns the rows of the table that the source matches, and the rows beside which it has
+        new ones. Both are spread evenly.
+        """
         count = max(round(self.rows * SCALE), 10)
         first = rows_of_table - int(rows_of_table * self.tail)
         span, known = rows_of_table - first, round(count * self.known)
@@ -66,7 +76,7 @@ SOURCES = {
 
 
 def put_source(name: str, rows: pa.Table) -> None:
-    """Writes a source, its rows in an order of their own."""
+    """Writes a source. Its rows are in no order."""
     rows = rows.take(pa.array(np.random.default_rng(SEED).permutation(len(rows)))).combine_chunks()
     path = source_path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +86,7 @@ def put_source(name: str, rows: pa.Table) -> None:
 
 
 def put_tables(kind: str, forms: list[str], data: Any, expected: dict[str, Any]) -> None:
-    """Writes a table in its forms; `data()` gives the rows."""
+    """Writes a table in its forms. `data()` returns the rows."""
     import lakebed as lb
 
     for form in forms:
@@ -90,7 +100,7 @@ def put_tables(kind: str, forms: list[str], data: Any, expected: dict[str, Any])
 
 
 class Lineitem:
-    """What the model of a change needs of some rows of lineitem."""
+    """The values of some rows of lineitem that the model of a change needs."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.order = rows["l_orderkey"].to_numpy()
@@ -99,18 +109,22 @@ class Lineitem:
         self.length = pc.utf8_length(rows["l_comment"]).to_numpy().astype(np.int64)
 
     def sums(self, mask: Any) -> Any:
-        """Rows, and sums of l_orderkey, of l_discount in cents, of the lengths of l_comment; over some of the rows."""
+        """Returns the row count and the sums of l_orderkey, of l_discount in cents, and of the
+        lengths of l_comment, over some of the rows.
+        """
         return np.array([mask.sum(), *(column[mask].sum() for column in (self.order, self.cents, self.length))])
 
 
 def answer_of(sums: Any) -> dict[str, Any]:
-    """Sums as the answers have them."""
+    """Returns sums in the form of the answers."""
     rows, orders, cents, length = map(int, sums)
     return {"rows": rows, "l_orderkey": str(orders), "l_discount": f"{cents // 100}.{cents % 100:02}", "l_comment": str(length)}
 
 
 def merged(table: Lineitem, source: Lineitem, updates: bool, removed_if_unmatched: Any) -> dict[str, Any]:
-    """The table after a merge that inserts new rows and removes some rows without a match in the source."""
+    """Returns the sums of the table after a merge that inserts new rows and removes some rows
+    without a match in the source.
+    """
     known_of_table, known_of_source = np.isin(table.key, source.key), np.isin(source.key, table.key)
     stays = table.sums(~known_of_table & ~removed_if_unmatched)
     changed = source.sums(known_of_source) if updates else table.sums(known_of_table)
@@ -118,7 +132,9 @@ def merged(table: Lineitem, source: Lineitem, updates: bool, removed_if_unmatche
 
 
 def expect_lineitem(rows: pa.Table, sources: dict[str, pa.Table]) -> dict[str, Any]:
-    """What each change of lineitem leaves behind; `tail` and `range` are the order keys that predicates name."""
+    """Returns the expected answers of each change of lineitem. `tail` and `range` are the order
+    keys that predicates name.
+    """
     table = Lineitem(rows)
     last = len(rows) - 1
     tail = int(table.order[len(rows) - int(len(rows) * 0.1)])
@@ -146,7 +162,7 @@ def expect_lineitem(rows: pa.Table, sources: dict[str, pa.Table]) -> dict[str, A
 
 
 def lineitem_source(rows: pa.Table, source: Source) -> pa.Table:
-    """Rows for a merge into lineitem."""
+    """Returns rows for a merge into lineitem."""
     known, beside = source.pick(len(rows))
     old, new = rows.take(pa.array(known)), rows.take(pa.array(beside))
     keys = pa.array(new["l_orderkey"].to_numpy() + OLD_TO_NEW_KEY)
@@ -159,7 +175,7 @@ def lineitem_source(rows: pa.Table, source: Source) -> pa.Table:
 
 
 def make_lineitem(forms: list[str]) -> None:
-    """lineitem in its forms, and its sources."""
+    """Writes lineitem in its forms, and its sources."""
     with tempfile.TemporaryDirectory(dir=root()) as scratch:
         rows = generate(Path(scratch), SCALE)
     sources = {name: lineitem_source(rows, source) for name, source in SOURCES.items() if name != "1k_narrow"}
@@ -169,7 +185,7 @@ def make_lineitem(forms: list[str]) -> None:
 
 
 def narrow_batches() -> Iterator[pa.RecordBatch]:
-    """The narrow rows, piece by piece."""
+    """Returns the narrow rows in pieces."""
     draw = np.random.default_rng(SEED)
     for start in range(0, NARROW_ROWS, NARROW_BATCH):
         ids = np.arange(start, min(start + NARROW_BATCH, NARROW_ROWS)) * 2
@@ -177,7 +193,7 @@ def narrow_batches() -> Iterator[pa.RecordBatch]:
 
 
 def make_narrow(forms: list[str]) -> None:
-    """The narrow table in its forms, and its source."""
+    """Writes the narrow table in its forms, and its source."""
     known, beside = SOURCES["1k_narrow"].pick(NARROW_ROWS)
     ids = np.concatenate([known * 2, beside * 2 + 1])
     source = pa.table({"id": ids, "value": np.random.default_rng(SEED + 1).integers(0, 1 << 40, len(ids))})
@@ -195,7 +211,7 @@ def make_narrow(forms: list[str]) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Makes the named tables, or all that are missing; a kind's sources with it."""
+    """Makes the named tables, or all missing tables, with their sources."""
     root().mkdir(parents=True, exist_ok=True)
     for kind, make in {"lineitem": make_lineitem, "100m_rows": make_narrow}.items():
         tables = {form: table_name(kind, form) for form in FORMS}

@@ -1,9 +1,12 @@
-"""The cost of float columns: TPC-H lineitem with doubles beside the same rows with decimals, `python -m benches.python.doubles [SCALE]`.
+"""The cost of float columns: TPC-H lineitem with doubles, compared with the same rows with
+decimals.
 
-The tables are written by lakebed, by Delta Spark and by deltalake, in order of `l_orderkey`, in files of 500,000 rows and one row group.
-Each query runs on both tables in turn, by lakebed on one machine and through Spark, and of plain Parquet through Spark. A line of
-`benches/results/<date>-doubles.jsonl` is one sample. It says how many files are left to read, and through Spark how many rows were
-read: the rows of row groups that were not skipped.
+Run `python -m benches.python.doubles [SCALE]`. lakebed, Delta Spark and deltalake write the tables,
+in order of `l_orderkey`, in files of 500,000 rows and one row group. Each query runs on both tables
+in turn: in lakebed alone, in lakebed through Spark, and in Spark on plain Parquet. A line of
+`benches/results/<date>-doubles.jsonl` is one sample. It has the number of files to read, and
+through Spark the number of rows that were read, which are the rows of row groups that were not
+skipped.
 """
 
 import json
@@ -34,7 +37,9 @@ Questions = dict[str, tuple[str | None, str]]
 
 
 def questions_at(scale: float) -> Questions:
-    """Names, conditions, and what is asked of the rows. `l_key` is `l_orderkey` in the type of the other numbers."""
+    """Returns the queries: names, predicates and columns. `l_key` is `l_orderkey` in the type of
+    the other numbers.
+    """
     key = int(93_750 * scale) * 32
     year = "l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01'"
     return {
@@ -47,7 +52,7 @@ def questions_at(scale: float) -> Questions:
 
 
 def rows(kind: str, scale: float) -> Any:
-    """Lineitem with its decimals as they are, or as doubles."""
+    """Returns lineitem with its decimals, or with doubles instead of decimals."""
     import pyarrow as pa
 
     from .lineitem import generate
@@ -59,12 +64,12 @@ def rows(kind: str, scale: float) -> Any:
 
 
 def place(kind: str, writer: str, scale: float) -> Path:
-    """Where a table stands."""
+    """Returns the path of a table."""
     return root() / f"{kind}_{writer}_{scale:g}"
 
 
 def make(spark: Any, scale: float) -> None:
-    """The tables that are missing."""
+    """Makes the missing tables."""
     import deltalake
 
     import lakebed as lb
@@ -88,7 +93,7 @@ def make(spark: Any, scale: float) -> None:
 
 
 class OnOneMachine:
-    """The questions, asked of lakebed."""
+    """Runs the queries in lakebed."""
 
     def __init__(self, path: Path) -> None:
         import lakebed as lb
@@ -96,26 +101,28 @@ class OnOneMachine:
         self.table = lb.Table(path)
 
     def ask(self, where: str | None, columns: str) -> None:
-        """The rows as Arrow."""
+        """Reads the rows as Arrow."""
         self.table.to_arrow(columns=None if columns == "*" else columns.split(", "), where=where)
 
     def rows_read(self, where: str | None, columns: str) -> int | None:
-        """Not told."""
+        """Returns None, because lakebed does not report it."""
         return None
 
 
 class ThroughSpark:
-    """The questions, asked of a frame; the rows stay in Spark."""
+    """Runs the queries on a data frame. The rows stay in Spark."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
 
     def ask(self, where: str | None, columns: str) -> None:
-        """The rows to nowhere."""
+        """Reads the rows and discards them."""
         self._found(where, columns).write.format("noop").mode("overwrite").save()
 
     def rows_read(self, where: str | None, columns: str) -> int | None:
-        """The rows that left the files, before the condition was applied to them."""
+        """Returns the number of rows that the scans returned, before the predicate was applied to
+        them.
+        """
         found = self._found(where, columns).groupBy().count()
         found.collect()
         plan = found._jdf.queryExecution().executedPlan()
@@ -131,7 +138,7 @@ class ThroughSpark:
 
 
 def main(scale: float) -> None:
-    """Makes the tables, asks, and prints the medians."""
+    """Makes the tables, runs the queries, and prints the medians."""
     import lakebed as lb
     import lakebed.spark as lbs
 
@@ -174,7 +181,7 @@ def main(scale: float) -> None:
 
 
 def lines(paths: list[Path]) -> list[str]:
-    """The part of `benches/README.md`; nothing if the files hold no such results."""
+    """Returns this part of `benches/README.md`, or nothing if the files have no such results."""
     head: dict[str, Any] = {}
     samples: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
     for path in paths:
@@ -200,14 +207,16 @@ def lines(paths: list[Path]) -> list[str]:
 
 
 def ratio(of_kind: dict[str, list[dict[str, Any]]]) -> str:
-    """The time with doubles as a multiple of that with decimals, and how many files each of them reads."""
+    """Returns the time with doubles as a multiple of the time with decimals, and the numbers of
+    files that both read.
+    """
     took = {kind: statistics.median(record["took_s"] for record in records) for kind, records in of_kind.items()}
     files = "; ".join(f"{of_kind[kind][0]['files']}" for kind in KINDS)
     return f"{took['doubles'] / took['decimals']:.2f} ({files})"
 
 
 def tpch_lines(paths: list[Path]) -> list[str]:
-    """What follows it: TPC-H on both kinds of tables, from results of `spark.tpc`."""
+    """Returns the part about TPC-H on both kinds of tables, from results of `spark.tpc`."""
     samples = report.read_samples(paths)
     engines = ("parquet", "lakebed")
     queries = [case.removeprefix("tpch/") for case in samples if case.startswith("tpch/q")]

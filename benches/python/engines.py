@@ -1,21 +1,27 @@
-"""The engines, each with the same few operations; a missing method means that the engine has no such operation.
+"""The engines. All have the same few operations. If a method is missing, the engine lacks the
+operation.
 
-`load` imports the engine and does the setup that a process needs once. `open` returns a handle that the other operations take:
+`load` imports the engine and does the setup that a process needs once. `open` returns a handle that
+the other operations take:
 
 - `columns(handle)`; `refresh(handle)`: the refreshed handle, and its version or None
-- `list_files(handle)`: all paths; `list_actions(handle)`: all files with their statistics; both return the number of files
+- `list_files(handle)`: all paths. `list_actions(handle)`: all files with their statistics. Both
+  return the number of files
 - `plan(handle, where)`: the number of files that a scan with this predicate must read
 - `count(handle)`, `read(handle, columns, where, limit)`: rows as an Arrow table
-- `write(rows, path, partition_by)`: rows of an Arrow table to a new table; `append(rows, path)`: to one that may be there
-- `checkpoint(path)`: a checkpoint of the table as it is
-- `delete(handle, where)`, `update(handle, values, where)`, `merge(handle, source, merge, gone)`: changes of rows, each one commit, which
-  return the metrics of the engine. `gone` selects the target rows without a match that are deleted. `source(path)` is the source of `merge`
-  in memory; `limit_memory(size_bytes)` sets a budget where there is one; `writes_vectors`: whether rows can leave files by
-  deletion vectors
-- `compact(handle)`: compacts small files; `zorder(handle, columns, target_bytes)`, `cluster(handle, columns, target_bytes)`: all rows brought
-  into an order, in files of about that size; `vacuum(handle)`: deletes files that no version names and that are older than a week. They
-  return the metrics of the engine
-- `digest(result)`: the digest by which answers are compared; `processes()`: the processes whose memory and CPU time count
+- `write(rows, path, partition_by)`: writes rows of an Arrow table to a new table. `append(rows,
+  path)`: appends to a table that may exist
+- `checkpoint(path)`: writes a checkpoint of the table
+- `delete(handle, where)`, `update(handle, values, where)`, `merge(handle, source, merge, gone)`:
+  changes of rows, each in one commit. They return the metrics of the engine. `gone` selects the
+  target rows without a match that are deleted. `source(path)` is the source of `merge` in memory.
+  `limit_memory(size_bytes)` sets a budget if the engine has one. `writes_vectors`: whether deletion
+  vectors can delete rows
+- `compact(handle)`: compacts small files. `zorder(handle, columns, target_bytes)`, `cluster(handle,
+  columns, target_bytes)`: orders all rows, in files of about that size. `vacuum(handle)`: deletes
+  files that no version names and that are older than a week. They return the metrics of the engine
+- `digest(result)`: the digest by which answers are compared. `processes()`: the processes for which
+  memory and CPU time count
 """
 
 import os
@@ -30,23 +36,23 @@ from .queries import SUMMED, Merge, digest
 
 
 class NoSuchOperation(Exception):
-    """The engine cannot be asked this."""
+    """The engine lacks the operation."""
 
 
 class Engine:
-    """What engines share."""
+    """The base of all engines."""
 
     writes_vectors = False
 
     def operation(self, name: str) -> Callable[..., Any]:
-        """The method of this name."""
+        """Returns the method of this name."""
         method: Callable[..., Any] | None = getattr(self, name, None)
         if method is None:
             raise NoSuchOperation(f"{type(self).__name__} has no {name}")
         return method
 
     def load(self) -> str:
-        """Imports the engine; returns its version."""
+        """Imports the engine. Returns its version."""
         raise NotImplementedError
 
     def open(self, uri: str) -> Any:
@@ -54,26 +60,26 @@ class Engine:
         raise NotImplementedError
 
     def digest(self, result: Any) -> dict[str, Any]:
-        """Rows and sums of a read."""
+        """Returns the row count and sums of a read."""
         return digest(result)
 
     def processes(self) -> list[int]:
-        """Ids of the processes that do the work."""
+        """Returns the ids of the processes that do the work."""
         return [os.getpid()]
 
     def source(self, path: Path) -> Any:
-        """The rows of an Arrow file."""
+        """Returns the rows of an Arrow file."""
         import pyarrow as pa
 
         with pa.OSFile(str(path)) as file:
             return pa.ipc.open_file(file).read_all()
 
     def limit_memory(self, size_bytes: int) -> None:
-        """Peers run as they come."""
+        """Does nothing by default."""
 
 
 class Lakebed(Engine):
-    """This project."""
+    """lakebed."""
 
     writes_vectors = True
 
@@ -149,7 +155,7 @@ class Lakebed(Engine):
 
 
 class LakebedUnflushed(Lakebed):
-    """The same without flushing files to the disk, as its peers do it."""
+    """lakebed without flushing files to the disk, like the other engines."""
 
     def open(self, uri: str) -> Any:
         return self.lb.Table(uri, storage_options={"local_flush": "false"})
@@ -162,7 +168,9 @@ class LakebedUnflushed(Lakebed):
 
 
 class LakebedSingly(Lakebed):
-    """The same with words for each version, so that appends that meet do not share one."""
+    """lakebed with user metadata for each append, so that appends at the same time do not share a
+    version.
+    """
 
     def append(self, rows: Any, path: str) -> None:
         self.lb.write(path, rows, user_metadata="one append")
@@ -238,7 +246,7 @@ class Deltalake(Engine):
         return dict(table.optimize.z_order(columns, target_size=target_bytes))
 
     def vacuum(self, table: Any) -> dict[str, Any]:
-        """Not `full`, it would only look for files that the log says are gone."""
+        """Without `full`, it would only look for files that the log removed."""
         return {"deleted": len(table.vacuum(retention_hours=168, dry_run=False, full=True))}
 
     def _sql(self, table: Any, text: str) -> Any:
@@ -247,11 +255,14 @@ class Deltalake(Engine):
     def _arrow(self, stream: Any) -> Any:
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_stream(stream).read_all()  # `pa.table(stream)` would import pandas
+        # `pa.table(stream)` would import pandas.
+        return pa.RecordBatchReader.from_stream(stream).read_all()
 
 
 class DeltalakeCollected(Deltalake):
-    """The same with a merge's source as a whole in its plan, not as a stream: only so its bounds rule out files of the table."""
+    """deltalake with the whole source of a merge in its plan instead of a stream. Only then do the
+    bounds of the source skip files of the table.
+    """
 
     streams_source = False
     delete: Any = None  # no other than above
@@ -262,7 +273,7 @@ class DeltalakeCollected(Deltalake):
 
 
 class DeltalakeSpilling(Deltalake):
-    """The same with a budget for the memory of a sort, where a case has one."""
+    """deltalake with a memory budget for a sort, if the case has one."""
 
     budget_bytes: int | None = None
     compact: Any = None  # no other than above
@@ -278,7 +289,9 @@ class DeltalakeSpilling(Deltalake):
 
 
 class Duckdb(Engine):
-    """DuckDB's delta_scan. EXPLAIN prunes the files to estimate the rows: a fifth of those in the files that are left."""
+    """DuckDB's delta_scan. EXPLAIN prunes the files to estimate the rows: a fifth of the rows in
+    the remaining files.
+    """
 
     def load(self) -> str:
         import duckdb
@@ -318,7 +331,9 @@ class Duckdb(Engine):
 
 
 class Polars(Engine):
-    """polars; its log reader is deltalake. Its plan is `explain`, which names the number of files."""
+    """polars, which reads the log with deltalake. Its plan is `explain`, which names the number of
+    files.
+    """
 
     def load(self) -> str:
         import deltalake  # noqa: F401 what scan_delta imports at its first call
@@ -358,7 +373,7 @@ class Polars(Engine):
 
 
 class Spark(Engine):
-    """Delta Spark in one warm session. Rows stay in the JVM; they do not come to Python."""
+    """Delta Spark in one warm session. Rows stay in the JVM and do not go to Python."""
 
     writes_vectors = True
 
@@ -421,7 +436,7 @@ class Spark(Engine):
         return frame
 
     def write(self, rows: Any, path: str, partition_by: str | None) -> None:
-        """From the Parquet files, which Spark reads faster than it takes Arrow from Python."""
+        """Uses the Parquet files, which Spark reads faster than Arrow data from Python."""
         from .tables import root
 
         frame = self.spark.read.format("delta").load(str(root() / "lineitem"))
@@ -440,7 +455,7 @@ class Spark(Engine):
         self.open(path)[1].checkpoint()
 
     def source(self, path: Path) -> Any:
-        """Rows in Spark's cache, from the Parquet file."""
+        """Returns rows in Spark's cache, from the Parquet file."""
         frame = self.spark.read.parquet(str(path.with_suffix(".parquet"))).cache()
         frame.count()
         return frame
@@ -479,7 +494,7 @@ class Spark(Engine):
         return [os.getpid(), int(self.jvm.java.lang.ProcessHandle.current().pid())]
 
     def _told(self, text: str) -> dict[str, Any]:
-        # The defaults, 200 and 50 tasks for each change, are meant for more cores.
+        # The defaults, 200 and 50 tasks for each change, are for more cores.
         self.spark.conf.set("spark.sql.shuffle.partitions", "4")
         self.spark.conf.set("spark.databricks.delta.snapshotPartitions", "2")
         return dict(self.spark.sql(text).first().asDict(recursive=True))
@@ -492,7 +507,9 @@ class Spark(Engine):
 
 
 class Limit(Engine):
-    """No engine: pyarrow decodes the Parquet columns, or reads the JSON bytes, that the operation cannot do without."""
+    """No engine: pyarrow decodes only the Parquet columns, or reads only the JSON bytes, that the
+    operation needs.
+    """
 
     def load(self) -> str:
         import pyarrow.dataset
@@ -516,7 +533,9 @@ class Limit(Engine):
         self._adds(table, ["path", "size", "modificationTime", "partitionValues", "stats"])
 
     def plan(self, table: Path, where: str) -> None:
-        """Paths, and the typed columns that the predicate names, or the text that holds them."""
+        """Reads the paths, and the typed columns that the predicate names, or the text that has
+        them.
+        """
         column = where.split()[0]
         if table.name.endswith("_json"):
             self._adds(table, ["path", "stats" if column == "id" else "partitionValues"])
@@ -537,12 +556,15 @@ class Limit(Engine):
         return self.pq.read_table(files, columns=columns)
 
     def write(self, rows: Any, path: str, partition_by: str | None) -> None:
-        """Parquet files alone, with as many threads as there are CPUs and the codec of the others."""
+        """Writes only Parquet files, with as many threads as there are CPUs and the codec of the
+        other engines.
+        """
         if partition_by:
             import pyarrow.dataset as ds
 
             options = ds.ParquetFileFormat().make_write_options(compression="snappy")
-            # Arrow's own limits would refuse ten thousand partitions, or make tiny row groups of them.
+            # Arrow's default limits would refuse ten thousand partitions, or make tiny row groups
+            # of them.
             limits = {"max_partitions": 20_000, "max_open_files": 20_000, "max_rows_per_group": 1 << 20}
             ds.write_dataset(rows, path, format="parquet", partitioning=[partition_by], file_options=options, **limits)
             return

@@ -1,14 +1,20 @@
-"""The cases that lay files out anew: each call opens a copy of its own of a prepared table and rewrites it; only that is timed.
+"""The cases that rewrite files. Each call opens its own copy of a prepared table and rewrites it.
+Only this call is timed.
 
-- `compact/1k_small_files`: a thousand small files put together, with the file size that the engine has by default
-- `zorder/TABLE`, `cluster/TABLE`: the rows brought into an order in which queries skip files; the target size is the table's divided by the
-  number of files that are wanted (`LAYOUTS`). `zorder` is what each engine has by that name, `cluster` only lakebed has
-- `zorder/ten_times_budget`, `cluster/ten_times_budget`: the same where the rows in memory would take ten times lakebed's memory budget
-- `vacuum/100k_objects`: 1,000 files stay, 100,000 old objects that no version knows go
+- `compact/1k_small_files`: combines a thousand small files, with the default file size of the
+  engine
+- `zorder/TABLE`, `cluster/TABLE`: orders the rows so that queries skip files. The target size is
+  the table's size divided by the requested number of files (`LAYOUTS`). Each engine has a `zorder`,
+  and only lakebed has a `cluster`
+- `zorder/ten_times_budget`, `cluster/ten_times_budget`: the same with rows that would take ten
+  times lakebed's memory budget in memory
+- `vacuum/100k_objects`: 1,000 files stay, and 100,000 old objects that no version names are deleted
 
-What a layout is worth is found by one piece of code for all engines, from the bounds that the log holds of each live file: the share of
-files that an equality rules out, by values of 500 random rows of each column (`skipped`) or by 500 of its distinct values (`skipped_distinct`),
-and the number of files that each query of `QUERIES` needs. Rows and sums are DuckDB's, and must be the generator's.
+The value of a layout is measured by the same code for all engines, from the bounds in the log of
+each live file. It is the share of files that an equality skips, for the values of 500 random rows
+of each column (`skipped`) or for 500 of its distinct values (`skipped_distinct`), and the number of
+files that each query of `QUERIES` needs. DuckDB computes the rows and sums, which must equal those
+of the generator.
 """
 
 import json
@@ -40,7 +46,7 @@ class Layout:
     budget_bytes: int | None = None
 
 
-#: Of tables of bigints alone.
+#: The tables that have only bigints.
 PLAIN = {
     "paper": Layout(("source_ip", "source_port", "dest_ip", "dest_port"), 100),
     "8_columns": Layout(tuple(f"c{number}" for number in range(8)), 100),
@@ -50,7 +56,7 @@ PLAIN = {
 LAYOUTS = {name + SUFFIX: layout for name, layout in PLAIN.items()} | {
     "lineitem": Layout(("l_shipdate", "l_partkey", "l_suppkey"), 32),
 }
-#: Ranges, both ends included, that a row must be in.
+#: Queries by ranges of columns. Both ends are included.
 QUERIES: dict[str, dict[str, dict[str, tuple[Any, Any]]]] = {
     "lineitem": {
         "day": {"l_shipdate": ("1996-06-15", "1996-06-15")},
@@ -69,23 +75,23 @@ MONEY = {name: f"sum(CAST({name} AS DECIMAL(38, 2)))" for name in ("l_orderkey",
 
 
 def is_layout(operation: str) -> bool:
-    """Whether this module has the case."""
+    """Returns whether this module has the case."""
     return operation in OPERATIONS
 
 
 def tables(operation: str) -> list[str]:
-    """What the operation is done to."""
+    """Returns the tables of the operation."""
     return {"compact": [f"1k_small_files{SUFFIX}"], "vacuum": [f"100k_objects{SUFFIX}"]}.get(operation) or list(LAYOUTS)
 
 
 def answer(operation: str, table: str) -> dict[str, Any]:
-    """What must be left behind."""
+    """Returns the expected answer."""
     left = expected(table)
     return dict(left["full"]) if table == "lineitem" else left
 
 
 def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator[Callable[[], Any]]:
-    """What is timed; a call returns a function that finds the answer."""
+    """Returns the timed calls. A call returns a function that computes the answer."""
     made, layout = engine.operation(operation), LAYOUTS.get(table)
     if layout and layout.budget_bytes:
         engine.limit_memory(layout.budget_bytes)
@@ -106,7 +112,9 @@ def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator
 
 
 def put_objects(path: Path) -> None:
-    """Old objects that no version knows, in the folders of the partitions. They are no links, so that deleting one gives its space back."""
+    """Adds old objects that no version names to the folders of the partitions. They are no hard
+    links, so that deleting one frees its space.
+    """
     for number in range(OBJECTS):
         object_path = path / f"part={number % PARTITIONS}" / f"part-{number:05}-of-a-failed-write.c000.snappy.parquet"
         object_path.write_bytes(b"PAR1")
@@ -115,7 +123,7 @@ def put_objects(path: Path) -> None:
 
 
 def left_behind(operation: str, table: str, path: Path) -> dict[str, Any]:
-    """What is in the table now, and how it lies."""
+    """Returns the content of the table, and the value of its layout."""
     if operation == "vacuum":
         known = {add["path"] for add in live(path)}
         there = {str(file.relative_to(path)) for file in path.glob("part=*/*.parquet")}
@@ -138,12 +146,12 @@ def left_behind(operation: str, table: str, path: Path) -> dict[str, Any]:
 
 
 def xor(columns: list[str]) -> str:
-    """The exclusive or of columns, in SQL."""
+    """Returns the exclusive or of columns as SQL."""
     return f"xor({columns[0]}, {xor(columns[1:])})" if len(columns) > 1 else columns[0]
 
 
 def live(path: Path) -> list[dict[str, Any]]:
-    """The `add` actions of the latest version, from all commits."""
+    """Returns the `add` actions of the latest version, computed from all commits."""
     found: dict[str, dict[str, Any]] = {}
     for commit in sorted((path / "_delta_log").glob("*.json")):
         for line in commit.read_text().splitlines():
@@ -156,7 +164,7 @@ def live(path: Path) -> list[dict[str, Any]]:
 
 
 def bounds(adds: list[dict[str, Any]], column: str) -> list[tuple[Any, Any] | None]:
-    """The least and the greatest value in each file, if the log tells."""
+    """Returns the least and the greatest value in each file, if the log has them."""
     out: list[tuple[Any, Any] | None] = []
     for add in adds:
         stats = json.loads(add.get("stats") or "{}")
@@ -166,7 +174,7 @@ def bounds(adds: list[dict[str, Any]], column: str) -> list[tuple[Any, Any] | No
 
 
 def needed(adds: list[dict[str, Any]], ranges: dict[str, tuple[Any, Any]]) -> int:
-    """In how many files the bounds leave room for rows of all ranges."""
+    """Returns how many files may have rows in all ranges, by their bounds."""
     left = [True] * len(adds)
     for column, (low, high) in ranges.items():
         for file, of in enumerate(bounds(adds, column)):
@@ -175,7 +183,9 @@ def needed(adds: list[dict[str, Any]], ranges: dict[str, tuple[Any, Any]]) -> in
 
 
 def skipped(table: Path, paths: list[str], adds: list[dict[str, Any]], layout: Layout) -> dict[str, Any]:
-    """The share of files that an equality rules out: for each column, over all and the least; values are from the table as it was."""
+    """Returns the share of files that an equality skips: for each column, the mean and the least.
+    The values are those of the original table.
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -193,7 +203,7 @@ def skipped(table: Path, paths: list[str], adds: list[dict[str, Any]], layout: L
 
 
 def pick(values: Any, draw: Any) -> list[Any]:
-    """Some of the values of an Arrow array."""
+    """Returns some of the values of an Arrow array."""
     return [values[number].as_py() for number in draw.integers(0, len(values), SAMPLES).tolist()]
 
 

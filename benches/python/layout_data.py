@@ -1,17 +1,23 @@
-"""The tables whose files are rewritten, and the one that is vacuumed: `python -m benches.python.layout_data [NAME ...]`.
+"""The tables for rewrites of files, and the table for vacuum.
 
-pyarrow writes the data files (snappy, one row group each) and the log is written here, so that no engine finds files of its own:
+`python -m benches.python.layout_data [NAME ...]` makes the named tables, or all missing tables.
+pyarrow writes the data files (snappy, one row group each), and this module writes the log, so that
+no engine finds files of its own:
 
-- `1k_small_files`: TPC-H lineitem, SF1, 6,001,215 rows in order of l_orderkey in 1,000 files, each a commit of its own; a checkpoint at 990
-- `paper`: 2,000,000 rows of four bigints, drawn uniformly from 0 to 2^31, in 16 files in no order
+- `1k_small_files`: TPC-H lineitem, SF1, 6,001,215 rows in order of l_orderkey in 1,000 files, each
+  in a commit of its own. There is a checkpoint at 990
+- `paper`: 2,000,000 rows of four bigints, drawn uniformly from 0 to 2^31, in 16 unordered files
 - `8_columns`: the same with eight columns
-- `zipf`: the same with four columns of a million values each, which are as frequent as 1 / rank ^ 1.1, 1.2, 1.35 and 1.5; ranks say nothing
-  about values
-- `ten_times_budget`: 100,000,000 rows of two uniform bigints in 64 files in no order, 1.6 GB in memory
-- `100k_objects`: 1,000 files in 100 partitions; the objects that no version knows come to each copy (`layout.py`)
+- `zipf`: the same with four columns of a million values each. Their frequencies are 1 / rank ^ 1.1,
+  1.2, 1.35 and 1.5, and a rank says nothing about the value
+- `ten_times_budget`: 100,000,000 rows of two uniform bigints in 64 unordered files, 1.6 GB in
+  memory
+- `100k_objects`: 1,000 files in 100 partitions. `layout.py` adds the objects that no version names
+  to each copy
 
-`NAME.expected.json` holds rows and sums, from the generated rows; `row` is the sum of all columns' exclusive or, which tells whether values
-stayed together. `LAKEBED_BENCH_SCALE=0.1` makes tables of a tenth of the rows with names of their own.
+`NAME.expected.json` has row counts and sums of the generated rows. `row` is the sum over the
+exclusive or of all columns, which shows whether values stayed together. `LAKEBED_BENCH_SCALE=0.1`
+makes tables of a tenth of the rows with names of their own.
 """
 
 import json
@@ -49,12 +55,12 @@ ROWS_OF_LIVE_FILE = 10
 
 
 def file_name(number: int) -> str:
-    """What a data file is called."""
+    """Returns the name of a data file."""
     return f"part-{number:05}-{uuid.uuid5(uuid.NAMESPACE_OID, str(number))}.c000.snappy.parquet"
 
 
 def put_table(name: str, parts: Iterable[pa.Table], *, commit_each: bool = False) -> Path:
-    """A table with one file for each part, in one commit or one for each."""
+    """Writes a table with one file for each part, in one commit or in one commit for each part."""
     table = root() / name
     shutil.rmtree(table, ignore_errors=True)
     table.mkdir(parents=True)
@@ -74,12 +80,12 @@ def put_table(name: str, parts: Iterable[pa.Table], *, commit_each: bool = False
 
 
 def put_expected(name: str, answer: dict[str, Any]) -> None:
-    """What an engine must leave behind."""
+    """Writes the expected answer."""
     (root() / f"{name}.expected.json").write_text(json.dumps(answer, indent=1))
 
 
 def put_plain(name: str, parts: Iterable[dict[str, Any]]) -> None:
-    """A table of bigints, given as arrays of numpy."""
+    """Writes a table of bigints, given as arrays of numpy."""
     rows, sums = 0, dict.fromkeys([*PLAIN[name.removesuffix(SUFFIX)].columns, "row"], 0)
 
     def counted() -> Iterator[pa.Table]:
@@ -95,14 +101,16 @@ def put_plain(name: str, parts: Iterable[dict[str, Any]]) -> None:
 
 
 def split(columns: dict[str, Any], files: int) -> Iterator[dict[str, Any]]:
-    """Rows in as many parts of one size."""
+    """Cuts rows into this many parts of one size."""
     pieces = {name: np.array_split(values, files) for name, values in columns.items()}
     for number in range(files):
         yield {name: parts[number] for name, parts in pieces.items()}
 
 
 def make_small_files(name: str) -> None:
-    """lineitem as a thousand appends, of which the last are not in the checkpoint, as Delta Spark would leave it."""
+    """Returns lineitem as a thousand appends. The last appends are not in the checkpoint, as Delta
+    Spark would leave it.
+    """
     import deltalake
 
     with tempfile.TemporaryDirectory(dir=root()) as scratch:
@@ -115,14 +123,14 @@ def make_small_files(name: str) -> None:
 
 
 def make_uniform(name: str) -> None:
-    """Columns in which every value is as likely as any other."""
+    """Returns columns in which all values have the same probability."""
     draw = np.random.default_rng(SEED)
     columns = {column: draw.integers(0, UNIFORM_END, ROWS) for column in PLAIN[name.removesuffix(SUFFIX)].columns}
     put_plain(name, split(columns, FILES))
 
 
 def make_zipf(name: str) -> None:
-    """Columns in which a few values are in most of the rows."""
+    """Returns columns in which a few values are in most of the rows."""
     draw = np.random.default_rng(SEED)
     columns = {}
     for column, exponent in ZIPF.items():
@@ -133,7 +141,7 @@ def make_zipf(name: str) -> None:
 
 
 def make_narrow(name: str) -> None:
-    """Two uniform columns, file by file."""
+    """Returns two uniform columns, file by file."""
     draw = np.random.default_rng(SEED)
     count = NARROW_ROWS // NARROW_FILES
     columns = PLAIN["ten_times_budget"].columns
@@ -141,7 +149,7 @@ def make_narrow(name: str) -> None:
 
 
 def make_objects(name: str) -> None:
-    """A small table in partitions."""
+    """Writes a small partitioned table."""
     table = root() / name
     shutil.rmtree(table, ignore_errors=True)
     shape = TableShape({"id": "long"}, partition=("part", "integer"))
@@ -169,7 +177,7 @@ MAKERS: dict[str, Callable[[str], None]] = {
 
 
 def main(names: list[str]) -> None:
-    """Makes the named tables, or all that are missing."""
+    """Makes the named tables, or all missing tables."""
     root().mkdir(parents=True, exist_ok=True)
     for kind, make in MAKERS.items():
         name = kind + SUFFIX

@@ -1,8 +1,11 @@
-"""TPC-H lineitem at scale factor 1 as Delta tables: plain, and with deletion vectors on 0.1 % and on 10 % of the rows.
+"""TPC-H lineitem at scale factor 1 as Delta tables: plain, and with deletion vectors on 0.1 % and
+on 10 % of the rows.
 
-`python -m benches.python.lineitem` makes `lineitem`, `lineitem_dv01` and `lineitem_dv10` below `tables.root()` (about 15 s), with
-`NAME.expected.json` beside each. All three share their 12 data files (one row group of 500,000 rows each, snappy, page indexes,
-decimals as INT64: what Delta Spark writes). The deletion vectors are encoded here, from the format's description.
+`python -m benches.python.lineitem` makes `lineitem`, `lineitem_dv01` and `lineitem_dv10` below
+`tables.root()` (about 15 s), with `NAME.expected.json` beside each. All three share their 12 data
+files. Each file has one row group of 500,000 rows, snappy, page indexes, and decimals as INT64,
+like the files of Delta Spark. The deletion vectors are encoded here, from the description of the
+format.
 """
 
 import json
@@ -33,7 +36,7 @@ Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&
 
 
 def generate(into: Path, scale: float = 1) -> pa.Table:
-    """The rows of lineitem, in order of l_orderkey."""
+    """Returns the rows of lineitem, in order of l_orderkey."""
     program = Path(sys.executable).with_name("tpchgen-cli")
     subprocess.run([program, "parquet", "-s", f"{scale:g}", "-T", "lineitem", "-o", str(into)], check=True, capture_output=True)
     rows = pq.read_table(into / "lineitem.parquet")
@@ -42,13 +45,15 @@ def generate(into: Path, scale: float = 1) -> pa.Table:
 
 
 def delta_type(kind: pa.DataType) -> str:
-    """The Delta name of an Arrow type of lineitem."""
+    """Returns the Delta name of an Arrow type of lineitem."""
     names = {pa.int64(): "long", pa.int32(): "integer", pa.string(): "string", pa.date32(): "date"}
     return names.get(kind) or f"decimal({kind.precision},{kind.scale})"
 
 
 def statistics(rows: pa.Table) -> dict[str, Any]:
-    """Statistics of one file: bounds of all columns, strings cut to 32 characters as the format wants it."""
+    """Returns the statistics of one file: bounds of all columns, with strings cut to 32 characters
+    as the format requires.
+    """
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     for name in rows.column_names:
@@ -63,7 +68,7 @@ def statistics(rows: pa.Table) -> dict[str, Any]:
 
 
 def add_action(path: str, size_bytes: int, rows: pa.Table) -> dict[str, Any]:
-    """The statistics in the log for a file of these rows in a table without partitions."""
+    """Returns the statistics in the log for a file of these rows in a table without partitions."""
     return {
         "path": path,
         "partitionValues": {},
@@ -75,7 +80,7 @@ def add_action(path: str, size_bytes: int, rows: pa.Table) -> dict[str, Any]:
 
 
 def put_file(rows: pa.Table, path: Path) -> None:
-    """A data file as Delta Spark writes it, of one row group."""
+    """Writes a data file of one row group, as Delta Spark writes it."""
     pq.write_table(
         rows,
         path,
@@ -89,7 +94,7 @@ def put_file(rows: pa.Table, path: Path) -> None:
 
 
 def z85(data: bytes) -> str:
-    """Base85 in ZeroMQ's alphabet; the length is a multiple of four."""
+    """Encodes bytes in base 85 with ZeroMQ's alphabet. The length is a multiple of four."""
     out = []
     for (word,) in struct.iter_unpack(">I", data):
         out += [Z85[word // 85**p % 85] for p in (4, 3, 2, 1, 0)]
@@ -97,7 +102,8 @@ def z85(data: bytes) -> str:
 
 
 def deletion_vectors(table: Path, deleted: list[Any]) -> list[dict[str, Any]]:
-    """Writes one deletion-vector file with a bitmap per data file; returns their descriptors."""
+    """Writes one file of deletion vectors with a bitmap per data file. Returns their descriptors.
+    """
     name = uuid.UUID(int=int(np.random.default_rng(SEED).integers(1 << 60)) << 64 | 0x4000_8000_0000_0000_0000)
     body, descriptors = bytearray(b"\x01"), []
     for rows in deleted:
@@ -117,7 +123,7 @@ def deletion_vectors(table: Path, deleted: list[Any]) -> list[dict[str, Any]]:
 
 
 def build(name: str, parts: list[tuple[pa.Table, Path]], schema: pa.Schema) -> None:
-    """One table over data files that stand in `root()/lineitem_files`."""
+    """Writes one table over the data files in `root()/lineitem_files`."""
     table = root() / name
     shutil.rmtree(table, ignore_errors=True)
     table.mkdir()
@@ -188,7 +194,7 @@ def main() -> None:
     parts = []
     for number, start in enumerate(range(0, len(rows), ROWS_PER_FILE)):
         part = rows.slice(start, ROWS_PER_FILE)
-        if len(rows) - start < ROWS_PER_FILE // 10:  # the last 1,215 rows go to the file before
+        if len(rows) - start < ROWS_PER_FILE // 10:  # The last 1,215 rows go to the file before.
             part = pa.concat_tables([parts.pop()[0], part])
             number -= 1
         path = files / f"part-{number:05}-{uuid.uuid5(uuid.NAMESPACE_OID, str(number))}.c000.snappy.parquet"

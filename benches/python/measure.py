@@ -1,7 +1,10 @@
-"""One measurement, in a process of its own: `python -m benches.python.measure ENGINE OPERATION TABLE SCRATCH` prints one JSON object.
+"""Takes one measurement in a process of its own, and prints one JSON object.
 
-Wall time, CPU time, the peak of memory and the bytes that went through system calls are those of the first call after the import; then the
-same call is repeated. SCRATCH is a folder for the files that the case writes.
+`python -m benches.python.measure ENGINE OPERATION TABLE SCRATCH`
+
+Wall time, CPU time, the peak of memory and the bytes of system calls are those of the first call
+after the import. Then the same call is repeated. SCRATCH is a folder for the files that the case
+writes.
 """
 
 import json
@@ -15,12 +18,13 @@ from .engines import ENGINES, Engine, NoSuchOperation
 
 REPEATS = 5
 REPEAT_BUDGET_S = 1.5
-#: A change of rows, or of files, is repeated at least once if it took no longer: a JVM is faster the second time.
+#: A change of rows or of files is repeated at least once if it took less than this, because a JVM
+#: is faster the second time.
 CHANGE_REPEATED_S = 100
 
 
 def memory_mb(processes: list[int], field: str) -> float:
-    """`VmRSS` now or `VmHWM`, the peak, summed over the processes."""
+    """Returns `VmRSS`, the memory now, or `VmHWM`, the peak, as a sum over the processes."""
     total = 0
     for process in processes:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
@@ -29,13 +33,13 @@ def memory_mb(processes: list[int], field: str) -> float:
 
 
 def forget_peak(processes: list[int]) -> None:
-    """Starts `VmHWM` anew."""
+    """Resets `VmHWM`."""
     for process in processes:
         Path(f"/proc/{process}/clear_refs").write_text("5")
 
 
 def cpu_seconds(processes: list[int]) -> float:
-    """CPU time of the processes so far."""
+    """Returns the CPU time of the processes so far."""
     own = time.process_time()
     ticks = 0
     for process in processes[1:]:
@@ -45,7 +49,9 @@ def cpu_seconds(processes: list[int]) -> float:
 
 
 def transferred_mb(processes: list[int], field: str) -> float:
-    """What the processes so far got from `read` and its like (`rchar`), or gave to `write` (`wchar`): page cache, disk, and sockets too."""
+    """Returns the bytes that the processes got from `read` and similar calls (`rchar`), or passed
+    to `write` (`wchar`): page cache, disk, and sockets.
+    """
     total = 0
     for process in processes:
         lines = Path(f"/proc/{process}/io").read_text().splitlines()
@@ -54,7 +60,7 @@ def transferred_mb(processes: list[int], field: str) -> float:
 
 
 def is_repeated(first_s: float, again: list[float], is_change: bool) -> bool:
-    """Whether there is to be one more call."""
+    """Returns whether the call is repeated."""
     if is_change and not again:
         return first_s < CHANGE_REPEATED_S
     return len(again) < REPEATS and sum(again) < REPEAT_BUDGET_S and first_s < 5 * REPEAT_BUDGET_S
@@ -101,7 +107,8 @@ def measure(engine: Engine, operation: str, table: str, scratch: Path) -> dict[s
 def main(arguments: list[str]) -> None:
     """Prints the record, or the reason why there is none."""
     name, operation, table, scratch = arguments
-    Path("/proc/self/oom_score_adj").write_text("1000")  # if memory ends, let it be this process that does
+    # If memory runs out, the kernel ends this process first.
+    Path("/proc/self/oom_score_adj").write_text("1000")
     engine = ENGINES[name]()
     try:
         record = measure(engine, operation, table, Path(scratch))

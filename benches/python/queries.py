@@ -3,31 +3,34 @@
 from dataclasses import dataclass
 from typing import Any
 
-DELETED = {"lineitem": 0.0, "lineitem_dv01": 0.001, "lineitem_dv10": 0.1}  # the tables, and the share of rows deleted in each
+# The tables, and the share of rows deleted in each.
+DELETED = {"lineitem": 0.0, "lineitem_dv01": 0.001, "lineitem_dv10": 0.1}
 Q6_COLUMNS = ["l_extendedprice", "l_discount", "l_shipdate", "l_quantity"]
 Q6_WHERE = (
     "l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01' "
     "AND l_discount >= 0.05 AND l_discount <= 0.07 AND l_quantity < 24"
 )
-ONE_FILE = (3_200_000, 3_200_999)  # these order keys stand in one file, the seventh
+ONE_FILE = (3_200_000, 3_200_999)  # The range of order keys is in one file, the seventh.
 SUMMED = ("l_orderkey", "l_extendedprice")
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Rows of a source, by keys: those that the table has may be updated, the others are inserted."""
+    """Source rows, which match by keys. A matching row may be updated, and the other source rows
+    are inserted.
+    """
 
     keys: tuple[str, ...]
     updates: bool = True
 
     @property
     def on(self) -> str:
-        """The condition for a row of `target` and one of `source`."""
+        """Returns the condition for a row of `target` and a row of `source`."""
         return " AND ".join(f"target.{key} = source.{key}" for key in self.keys)
 
 
 def digest(rows: Any) -> dict[str, Any]:
-    """The number of rows of an Arrow table and the sums of two columns, where they are there."""
+    """Returns the number of rows of an Arrow table, and the sums of two columns if it has them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,11 +1,15 @@
-"""Runs the benches: `python -m benches.python.run [--engines A,B] [--cases PATTERN,..] [--name NAME]`.
+"""Runs the benches.
 
-Each measurement is a process of its own on a warm page cache, repeated; each is one line of `benches/results/NAME.jsonl`,
-with the facts of the machine in the line before them. An engine that is not installed is skipped with a note. An answer that
-differs from the generator's is reported, and the run then ends with exit code 1. Engines take turns, since the speed of the
-machine changes by the minute. Each sample waits for a moment when other processes leave the CPUs alone, and is taken again if they
-come back meanwhile; `noise` in its line says how many CPUs they used.
-`LAKEBED_BENCH_SCALE=0.01` makes the cases that change rows or lay files out small (`dml_data.py`, `layout_data.py`), to try them.
+`python -m benches.python.run [--engines A,B] [--cases PATTERN,..] [--name NAME]`
+
+Each measurement is a process of its own on a warm page cache, and it is repeated. Each is one line
+of `benches/results/NAME.jsonl`, with the facts of the machine in the line before them. An engine
+that is not installed is skipped with a note. An answer that differs from the generator's is
+reported, and the run then ends with exit code 1. Engines take turns, because the speed of the
+machine changes by the minute. Each sample waits until other processes leave the CPUs idle, and is
+taken again if they become busy during the sample. `noise` in its line is the number of CPUs that
+they used. `LAKEBED_BENCH_SCALE=0.01` makes the cases that change rows or rewrite files small
+(`dml_data.py`, `layout_data.py`), to try them.
 """
 
 import argparse
@@ -46,7 +50,7 @@ MODULES = {
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on."""
+    """Returns the facts of the machine on which the figures depend."""
     models = [
         line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")
     ]
@@ -63,7 +67,7 @@ def machine() -> dict[str, Any]:
 
 
 def machine_name(facts: dict[str, Any]) -> str:
-    """The facts that tables tell."""
+    """Returns the facts that the tables show."""
     return f"{facts['cpus']} CPUs ({facts['cpu']}), {facts['memory_mb'] // 1024} GB, Python {facts['python']}"
 
 
@@ -75,13 +79,14 @@ def warm(table: str) -> None:
 
 
 def busy_seconds() -> float:
-    """CPU time of the whole machine so far."""
+    """Returns the CPU time of the whole machine so far."""
     fields = [int(x) for x in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_quiet(max_noise: float, patience_s: float) -> None:
-    """Waits until other processes leave the CPUs alone for half a second, or patience ends."""
+    """Waits until other processes leave the CPUs idle for half a second, or until the time limit.
+    """
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
         before = busy_seconds()
@@ -92,14 +97,15 @@ def wait_for_quiet(max_noise: float, patience_s: float) -> None:
 
 
 def sample(engine: str, case: Case, time_limit_s: float) -> dict[str, Any]:
-    """One process; `noise` is how many CPUs other processes used meanwhile."""
+    """Runs one process. `noise` is the number of CPUs that other processes used during the sample.
+    """
 
     def own() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
     busy, mine, start = busy_seconds(), own(), time.perf_counter()
-    # A process that is killed leaves its files, and a JVM may be writing still.
+    # A killed process leaves its files, and a JVM may still write.
     with tempfile.TemporaryDirectory(dir=root(), ignore_cleanup_errors=True) as scratch:
         command = [sys.executable, "-m", "benches.python.measure", engine, case.operation, case.table, scratch]
         try:
@@ -117,14 +123,14 @@ def sample(engine: str, case: Case, time_limit_s: float) -> dict[str, Any]:
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         return {"failed": f"exit code {done.returncode}: {done.stderr[-300:]}"}
-    # Results are published: messages need not tell where the tables lay.
+    # Results are published, so messages must not name the folder of the tables.
     record: dict[str, Any] = json.loads(lines[-1].replace(f"{root()}/", ""))
     noise = (others - record.pop("children_cpu_s", 0.0)) / took
     return record | {"noise": round(max(noise, 0.0), 2)}
 
 
 def quiet_sample(engine: str, case: Case, options: argparse.Namespace) -> dict[str, Any]:
-    """A sample that others did not disturb, or the least disturbed of several."""
+    """Returns a sample without disturbance, or the least disturbed of several."""
     best: dict[str, Any] = {}
     for _ in range(options.tries):
         wait_for_quiet(options.max_noise, options.patience)
@@ -137,7 +143,9 @@ def quiet_sample(engine: str, case: Case, options: argparse.Namespace) -> dict[s
 
 
 def turns(engine: str, case: Case, wanted: dict[str, Any], options: argparse.Namespace, out: Any) -> Iterator[bool]:
-    """The samples of one engine in one case, one for each step, which tells whether the answer is right."""
+    """Takes the samples of one engine in one case, one for each step. Yields whether the answer is
+    right.
+    """
     firsts: list[float] = []
     while len(firsts) < (options.runs or (RUNS_IF_SLOW if firsts and firsts[0] > SLOW_S else RUNS)):
         record = quiet_sample(engine, case, options)
@@ -156,10 +164,11 @@ def turns(engine: str, case: Case, wanted: dict[str, Any], options: argparse.Nam
 
 
 def run_case(engines: list[str], case: Case, options: argparse.Namespace, out: Any) -> bool:
-    """All samples of a case; false if an answer differs.
+    """Takes all samples of a case. Returns false if an answer differs.
 
-    Engines take turns, so that the other load of the machine affects all of them. Their order is drawn for each turn, because memory
-    that was unused for a while is slower to allocate than memory that the process before has just freed.
+    Engines take turns, so that the other load of the machine affects all of them. Their order is
+    drawn for each turn, because memory that was unused for a while is slower to allocate than
+    memory that the process before has just freed.
     """
     wanted, right = case.answer(), True
     running = {engine: turns(engine, case, wanted, options, out) for engine in engines}
@@ -217,7 +226,8 @@ def main() -> int:
         else:
             print(f"{engine}: not installed, skipped")
     RESULTS.mkdir(exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the sample ends too, and its files go
+    # This also ends the sample and deletes its files.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     right = True
     with (RESULTS / f"{options.name}.jsonl").open("a") as out:
         at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

@@ -1,8 +1,10 @@
-"""The bench tables that are all log: seeded, without data files, each with a note of what any reader must find in it.
+"""The bench tables that consist of a log only: seeded, without data files, each with the expected
+answers of any reader.
 
-`python -m benches.python.tables [NAME ...]` makes those that are missing, below `root()`. A table stands in a directory of its
-name; `NAME.expected.json` beside it holds the answers, worked out here from the generated files and not by reading the log.
-File `k` holds the rows with id in [1000 k, 1000 k + 999]; the checkpoint lists files in random order, as Delta Spark's does.
+`python -m benches.python.tables [NAME ...]` makes the missing ones below `root()`. A table is in a
+directory of its name. `NAME.expected.json` beside it has the answers, computed here from the
+generated files and not by reading the log. File `k` has the rows with id in [1000 k, 1000 k + 999].
+The checkpoint lists files in random order, like Delta Spark's.
 """
 
 import datetime
@@ -59,12 +61,13 @@ TABLES = [
 
 
 def root() -> Path:
-    """Where bench tables stand; `LAKEBED_CACHE` moves it."""
+    """Returns the folder of the bench tables. `LAKEBED_CACHE` overrides it."""
     return Path(os.environ.get("LAKEBED_CACHE") or Path.home() / ".cache" / "lakebed") / "bench"
 
 
 def make_files(table: LogTable) -> pa.Table:
-    """Every file the table ever adds, in order of id, one row each, in flat columns."""
+    """Returns every file that the table ever adds, in order of id, one row each, in flat columns.
+    """
     count = table.base + table.commits * ADDS_PER_COMMIT
     draw = np.random.default_rng(SEED)
     names = draw.bytes(16 * count).hex()
@@ -112,7 +115,8 @@ def _path(column: str, key: str, uuid: str) -> str:
 
 
 def _stats(low: dict[str, Any], high: dict[str, Any]) -> list[str]:
-    """The statistics as JSON text; timestamps in milliseconds, as the format wants them."""
+    """Returns the statistics as JSON text, with timestamps in milliseconds as the format requires.
+    """
 
     def rows(values: dict[str, Any]) -> Iterable[str]:
         stamps = np.datetime_as_string(values["ts"], unit="ms")
@@ -129,7 +133,7 @@ def _stats(low: dict[str, Any], high: dict[str, Any]) -> list[str]:
 
 
 def removed_indexes(table: LogTable) -> list[list[int]]:
-    """Per commit, the files it removes: two old ones in every fifth commit."""
+    """Returns the files that each commit removes: two old ones in every fifth commit."""
     draw = np.random.default_rng(SEED + 1)
     every = [
         sorted(int(i) for i in draw.choice(table.base or c * ADDS_PER_COMMIT, 2, replace=False)) if c % 5 == 4 else []
@@ -140,7 +144,7 @@ def removed_indexes(table: LogTable) -> list[list[int]]:
 
 
 def actions_of(files: pa.Table, table: LogTable, added: range, removed: list[int]) -> list[dict[str, Any]]:
-    """The add and remove actions of one commit."""
+    """Returns the add and remove actions of one commit."""
     keep = files.select(["path", "partition", "size", "modificationTime", "stats"])
     out: list[dict[str, Any]] = []
     for row in keep.slice(added.start, len(added)).to_pylist():
@@ -161,7 +165,7 @@ def actions_of(files: pa.Table, table: LogTable, added: range, removed: list[int
 
 
 def removes_of(files: pa.Table, table: LogTable, removed: list[int], data_change: bool) -> list[dict[str, Any]]:
-    """Tombstones of the files at these indexes."""
+    """Returns tombstones of the files at these indexes."""
     return [
         {
             "path": row["path"],
@@ -238,13 +242,13 @@ def _expected(table: LogTable, files: pa.Table, live: Any, version: int) -> dict
 
 
 def expected(name: str) -> dict[str, Any]:
-    """The answers of a table that is there."""
+    """Returns the answers of an existing table."""
     answers: dict[str, Any] = json.loads((root() / f"{name}.expected.json").read_text())
     return answers
 
 
 def main(names: list[str]) -> None:
-    """Makes the named tables, or all that are missing."""
+    """Makes the named tables, or all missing tables."""
     for table in TABLES:
         if table.name in names or (not names and not (root() / table.name).exists()):
             print(f"making {table.name}", flush=True)

@@ -1,9 +1,13 @@
-"""The cases that write: into a folder of their own, from rows that lie in memory before the clock starts.
+"""The cases that write. They write to a folder of their own, from rows that are in memory before
+the clock starts.
 
-- `write`, `write_month`, `write_10k`: lineitem plain, in 84 partitions by month, in 10,000 partitions; the later calls write it again
-- `append500`, `append10000`: small appends of 1,000 rows one after the other; the answer tells the first and the last fifty
-- `commits_N`: N processes append 1,000 rows each time, 320 times in all; `commits_N_threads`: the same with threads of one process
-- `checkpoint`: a checkpoint of the table as it is
+- `write`, `write_month`, `write_10k`: lineitem without partitions, in 84 partitions by month, in
+  10,000 partitions. The later calls write it again
+- `append500`, `append10000`: small appends of 1,000 rows one after the other. The answer has the
+  times of the first and the last fifty
+- `commits_N`: N processes append 1,000 rows each time, 320 times in all. `commits_N_threads`: the
+  same with threads of one process
+- `checkpoint`: a checkpoint of the table
 """
 
 import multiprocessing
@@ -21,17 +25,17 @@ from .tables import root
 
 PARTITIONED = {"write": None, "write_month": "month", "write_10k": "bucket"}
 SMALL_ROWS = 1_000
-#: Each of up to 64 writers makes as many.
+#: The number of commits. Up to 64 writers share them equally.
 COMMITS = 320
 
 
 def is_write(operation: str) -> bool:
-    """Whether this module has the case."""
+    """Returns whether this module has the case."""
     return operation in PARTITIONED or operation.startswith(("append", "commits_")) or operation == "checkpoint"
 
 
 def answer(operation: str, table: str) -> dict[str, Any]:
-    """What must have been written."""
+    """Returns the expected answer."""
     from .tables import expected
 
     if operation in PARTITIONED:
@@ -44,7 +48,7 @@ def answer(operation: str, table: str) -> dict[str, Any]:
 
 
 def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator[Callable[[], Any]]:
-    """What is timed."""
+    """Returns the timed calls."""
     if operation in PARTITIONED:
         yield from _bulk(engine, operation, table, scratch)
     elif operation.startswith("append"):
@@ -78,7 +82,7 @@ def _bulk(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator
 
 
 def source(table: str, column: str | None) -> Any:
-    """The rows, with a column to partition by."""
+    """Returns the rows, with a column for partitions."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -116,7 +120,7 @@ def _appends(engine: Engine, count: int, scratch: Path) -> dict[str, Any]:
 
 
 def _commits(engine: Engine, who: str, scratch: Path) -> dict[str, Any]:
-    """Writers that begin together once all are ready."""
+    """Runs writers that begin together when all are ready."""
     writers, _, kind = who.partition("_")
     count, path = int(writers), str(scratch / "t")
     engine.operation("append")(_small(), path)

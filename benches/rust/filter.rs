@@ -1,4 +1,4 @@
-//! Filters: from text to a condition, and over the rows of a batch.
+//! Filters: parsing a predicate, and evaluating it on the rows of a batch.
 
 use std::sync::Arc;
 

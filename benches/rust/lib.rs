@@ -1,4 +1,4 @@
-//! What the benches share: made-up logs, and the tables that `benches/python` generates.
+//! The shared parts of the benches: generated logs, and the tables that `benches/python` generates.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lakebed::{Snapshot, Table};
 use tokio::runtime::Runtime;
 
-/// The statistics of file `number`: three columns with their bounds.
+/// Returns the statistics of file `number`: three columns with their bounds.
 pub fn statistics(number: u64) -> String {
     let (from, to) = (number * 1000, number * 1000 + 999);
     format!(
@@ -14,7 +14,7 @@ pub fn statistics(number: u64) -> String {
     )
 }
 
-/// A commit that adds so many files.
+/// Returns a commit that adds this many files.
 pub fn commit(files: u64) -> String {
     let mut text = String::from("{\"commitInfo\":{\"timestamp\":1700000000000,\"operation\":\"WRITE\"}}\n");
     for number in 0..files {
@@ -29,7 +29,8 @@ pub fn commit(files: u64) -> String {
     text
 }
 
-/// A table that `python -m benches.python.tables` or `… .lineitem` made; None if it has not.
+/// Returns the path of a table that `python -m benches.python.tables` or `… .lineitem` made; None
+/// if it does not exist.
 pub fn generated(name: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("LAKEBED_CACHE").map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/lakebed")))?;
@@ -37,7 +38,7 @@ pub fn generated(name: &str) -> Option<PathBuf> {
     table.is_dir().then_some(table)
 }
 
-/// A runtime, and the snapshot of a generated table.
+/// Returns a runtime, and the snapshot of a generated table.
 pub fn opened(name: &str) -> Option<(Runtime, Snapshot)> {
     let path = generated(name)?;
     let runtime = Runtime::new().expect("a runtime starts");
@@ -45,7 +46,7 @@ pub fn opened(name: &str) -> Option<(Runtime, Snapshot)> {
     Some((runtime, snapshot))
 }
 
-/// The newest snapshot of a table on disk.
+/// Returns the newest snapshot of a table on disk.
 pub async fn open(path: &std::path::Path) -> Snapshot {
     let table = Table::at(path.to_string_lossy()).open().await.expect("the table opens");
     table.snapshot().await.expect("it has a snapshot")

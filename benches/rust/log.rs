@@ -17,14 +17,14 @@ fn main() {
     divan::main();
 }
 
-/// Every action as a value.
+/// Parses every action to a value.
 #[divan::bench]
 fn parse_commit(bencher: Bencher) {
     let text = commit(FILES);
     bencher.counter(BytesCount::of_str(&text)).bench(|| json::parse_commit(text.as_bytes(), "commit"));
 }
 
-/// Straight into columns, as opening a table does.
+/// Parses actions directly to columns, as opening a table does.
 #[divan::bench]
 fn replay_commit(bencher: Bencher) {
     let text = commit(FILES);
@@ -33,7 +33,7 @@ fn replay_commit(bencher: Bencher) {
     });
 }
 
-/// The bounds of one column out of three.
+/// Parses the bounds of one column out of three.
 #[divan::bench]
 fn statistics_of_one_column(bencher: Bencher) {
     let texts = StringArray::from_iter_values((0..FILES).map(statistics));
@@ -42,7 +42,7 @@ fn statistics_of_one_column(bencher: Bencher) {
     bencher.counter(BytesCount::new(texts.value_data().len())).bench(|| from_json(&texts, &wanted));
 }
 
-/// One row of ten is deleted.
+/// Parses a deletion vector in which one row of ten is deleted.
 #[divan::bench]
 fn parse_deletion_vector(bencher: Bencher) {
     let vector: DeletionVector = (0..ROWS).step_by(10).collect();
@@ -50,7 +50,7 @@ fn parse_deletion_vector(bencher: Bencher) {
     bencher.counter(ItemsCount::new(ROWS)).bench(|| DeletionVector::parse(&bytes));
 }
 
-/// The runs of rows that are left.
+/// Computes the ranges of the remaining rows.
 #[divan::bench]
 fn kept_ranges(bencher: Bencher) {
     let vector: DeletionVector = (0..ROWS).step_by(10).collect();

@@ -1,4 +1,4 @@
-//! The source of a MERGE: how fast its rows are taken in, into memory and into a file.
+//! The source of a MERGE: the time to read its rows into memory and into a file.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ fn batches() -> Vec<RecordBatch> {
     (0..BATCHES).map(batch).collect()
 }
 
-/// The memory budget of the process in MB: the source fits into the first one, and is spilled by
-/// the second one.
+/// Reads a source. `budget_mb` is the memory budget of the process in MB. The source fits into the
+/// first budget, and spills with the second one.
 #[divan::bench(args = [4_096, 64], sample_count = 10)]
 fn read_source(bencher: Bencher, budget_mb: u64) {
     MemoryBudget::set_limit_bytes_of_process(budget_mb << 20);

@@ -1,5 +1,4 @@
-//! Statistics of rows that are written: the columns of TPC-H's lineitem, and columns that come as
-//! dictionaries.
+//! Statistics of written rows: the columns of TPC-H's lineitem, and dictionary columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::stats::{StatsCollector, StatsPlan};
 
 const BATCH: usize = 8_192;
-/// The batches differ, so that the branch predictor does not learn one by heart.
+/// The batches differ, so that the branch predictor does not learn the values of one batch.
 const BATCHES: usize = 4;
 const ROWS: usize = 983_040;
 
@@ -24,7 +23,7 @@ fn main() {
     divan::main();
 }
 
-/// Numbers that look random, the same each time.
+/// Returns pseudo-random numbers, the same each time.
 fn numbers(below: u64) -> impl Iterator<Item = u64> {
     let mut state = 7_u64;
     std::iter::repeat_with(move || {
@@ -80,7 +79,7 @@ const COLUMNS: [&str; 16] = [
     "comment",
 ];
 
-/// A column of lineitem.
+/// Returns a column of lineitem.
 fn lineitem(name: &str) -> ArrayRef {
     match name {
         "orderkey" => longs(6_000_000),
@@ -100,15 +99,15 @@ fn lineitem(name: &str) -> ArrayRef {
     }
 }
 
-/// The same column with every tenth value null.
+/// Returns the same column with every tenth value null.
 fn with_nulls(column: &ArrayRef) -> ArrayRef {
     let valid: Vec<bool> = numbers(10).map(|number| number > 0).collect();
     let data = column.to_data().into_builder().nulls(Some(valid.into())).build();
     make_array(data.expect("as many flags as values"))
 }
 
-/// So many texts as a dictionary. If not all of its values are used, all keys of every batch are
-/// looked at.
+/// Returns a dictionary of this many strings. If not all of its values are used, the collector
+/// checks all keys of every batch.
 fn dictionary(values: usize, is_whole: bool) -> ArrayRef {
     let keys = Int32Array::from_iter_values(numbers(values as u64).map(|key| key as i32));
     let count = if is_whole { values } else { values + 1 };

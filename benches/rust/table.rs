@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// To the table's schema, nothing kept from before.
+/// Opens a table with empty caches, up to its schema.
 #[divan::bench(args = LOGS)]
 fn open_table(bencher: Bencher, name: &str) {
     let Some(path) = generated(name) else { return };
@@ -22,7 +22,7 @@ fn open_table(bencher: Bencher, name: &str) {
     bencher.bench(|| runtime.block_on(open(&path)).version());
 }
 
-/// The files of one range of ids out of a thousand, of an open table.
+/// Plans the files of one range of ids out of a thousand in an open table.
 #[divan::bench(args = LOGS, sample_count = 20)]
 fn plan_range(bencher: Bencher, name: &str) {
     let Some((runtime, snapshot)) = opened(name) else { return };
@@ -35,7 +35,7 @@ fn plan_range(bencher: Bencher, name: &str) {
     });
 }
 
-/// Rows that come out of a scan.
+/// Returns the number of rows that a scan returns.
 async fn rows(scan: &Scan) -> lakebed::Result<usize> {
     scan.stream().await?.try_fold(0, async |rows, batch| Ok(rows + batch.num_rows())).await
 }

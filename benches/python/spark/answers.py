@@ -1,6 +1,8 @@
-"""When two answers are the same: as sets of rows, decimals and floats up to what rounding and the order of a sum may change.
+"""Compares two answers as sets of rows. Decimals and floats may differ as much as rounding and the
+order of a sum can change them.
 
-`difference(ours, theirs)` is where to begin. DuckDB, asked the same of the same files, is the judge of all engines.
+Begin with `difference(ours, theirs)`. DuckDB runs the same queries on the same files, and its
+answers are the reference for all engines.
 """
 
 import functools
@@ -11,12 +13,13 @@ from typing import Any
 
 from .queries import connect
 
-#: Spark gives quotients and averages of decimals six digits or more after the point, DuckDB gives floats.
+#: Spark returns quotients and averages of decimals with six digits or more after the point, and
+#: DuckDB returns floats.
 RELATIVE, ABSOLUTE = 1e-5, 2e-6
 
 
 def read(path: Path) -> Any:
-    """The answer that a worker has put down."""
+    """Returns the answer that a worker has written."""
     import pyarrow.feather as feather
 
     return feather.read_table(path, memory_map=False)
@@ -34,14 +37,14 @@ _answered: dict[tuple[Path, str], Any] = {}
 
 
 def of_duckdb(folder: Path, text: str) -> Any:
-    """DuckDB's answer to a query in its own words, over the tables in a folder."""
+    """Returns DuckDB's answer to a query over the tables in a folder."""
     if (folder, text) not in _answered:
         _answered[folder, text] = _duckdb(folder).execute(text).to_arrow_table()
     return _answered[folder, text]
 
 
 def loaded(table: Path) -> dict[str, Any]:
-    """What lies in the files of a copy of lineitem."""
+    """Returns the content of the files of a copy of lineitem."""
     sums = "sum(l_orderkey), sum(l_extendedprice), sum(length(l_comment)), max(l_shipdate)"
     text = f"SELECT count(*), {sums} FROM read_parquet('{table}/*.parquet')"
     rows, *rest = connect().execute(text).fetchone()
@@ -55,7 +58,7 @@ def loaded(table: Path) -> dict[str, Any]:
 
 
 def difference(ours: Any, theirs: Any) -> str | None:
-    """How two Arrow tables differ, in words; None if they do not."""
+    """Returns how two Arrow tables differ, or None if they do not."""
     if (ours.num_rows, ours.num_columns) != (theirs.num_rows, theirs.num_columns):
         return f"{ours.num_rows} x {ours.num_columns}, not {theirs.num_rows} x {theirs.num_columns}"
     for one, other in zip(_rows(ours), _rows(theirs), strict=True):
@@ -65,7 +68,7 @@ def difference(ours: Any, theirs: Any) -> str | None:
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
-    """Rows sorted by exact values first, then by numbers that may differ a little."""
+    """Sorts rows by exact values first, and then by numbers that may differ a little."""
     columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
     return sorted(zip(*columns, strict=True), key=lambda row: ([_exact(v) for v in row], [_rough(v) for v in row]))
 

@@ -1,9 +1,11 @@
-"""The tables of TPC-H and TPC-DS at scale factor 1, each a Delta table that lakebed writes in its default form.
+"""The tables of TPC-H and TPC-DS at scale factor 1, each a Delta table that lakebed writes in its
+default form.
 
-`python -m benches.python.spark.data [SUITE ...]` makes those that are missing: `tpch` by tpchgen-cli, `tpcds` by DuckDB's dsdgen
-(0.4 GB and about a minute each). `tpch_doubles` has the rows of `tpch` with doubles in the place of decimals. A table stands in
-`tables.root()/SUITE/NAME`. It has one version and no deletion vectors, so that its folder is also what `spark.read.parquet` takes for the
-same rows: every engine decodes the same files.
+`python -m benches.python.spark.data [SUITE ...]` makes the missing ones: `tpch` with tpchgen-cli,
+`tpcds` with DuckDB's dsdgen (0.4 GB and about a minute each). `tpch_doubles` has the rows of `tpch`
+with doubles instead of decimals. A table is in `tables.root()/SUITE/NAME`. It has one version and
+no deletion vectors, so that `spark.read.parquet` of its folder returns the same rows, and every
+engine decodes the same files.
 """
 
 import shutil
@@ -21,13 +23,13 @@ SUITES = ("tpch", "tpch_doubles", "tpcds")
 
 
 def tables(suite: str) -> dict[str, Path]:
-    """The tables of a suite that are there, by name."""
+    """Returns the existing tables of a suite by name."""
     folder = root() / suite
     return {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
 
 
 def tpch(scratch: Path) -> Iterator[tuple[str, Any]]:
-    """Names and rows of TPC-H."""
+    """Returns the names and rows of TPC-H."""
     import pyarrow.parquet as pq
 
     program = Path(sys.executable).with_name("tpchgen-cli")
@@ -37,13 +39,13 @@ def tpch(scratch: Path) -> Iterator[tuple[str, Any]]:
 
 
 def tpch_doubles(scratch: Path) -> Iterator[tuple[str, Any]]:
-    """The same, its decimals as doubles."""
+    """Returns the same with doubles instead of decimals."""
     for name, rows in tpch(scratch):
         yield name, with_doubles(rows)
 
 
 def with_doubles(rows: Any) -> Any:
-    """The rows with doubles in the place of decimals."""
+    """Returns the rows with doubles instead of decimals."""
     import pyarrow as pa
 
     fields = [pa.field(f.name, pa.float64()) if pa.types.is_decimal(f.type) else f for f in rows.schema]
@@ -51,7 +53,7 @@ def with_doubles(rows: Any) -> Any:
 
 
 def tpcds(scratch: Path) -> Iterator[tuple[str, Any]]:
-    """Names and rows of TPC-DS."""
+    """Returns the names and rows of TPC-DS."""
     connection = connect(scratch / "tpcds.duckdb")
     connection.execute("CALL dsdgen(sf = 1)")
     for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall():
@@ -59,10 +61,11 @@ def tpcds(scratch: Path) -> Iterator[tuple[str, Any]]:
 
 
 def plain(rows: Any) -> Any:
-    """The rows in the types of the tables. No column is NOT NULL.
+    """Returns the rows in the types of the tables. No column is NOT NULL.
 
-    Spark's Parquet reader drops NOT NULL and a Delta table keeps it. Spark plans some queries better with NOT NULL.
-    With the same schema for all, only the engines' work with the files differs.
+    Spark's Parquet reader drops NOT NULL, and a Delta table keeps it. Spark plans some queries
+    better with NOT NULL. With the same schema for all, only the engines' work with the files
+    differs.
     """
     import pyarrow as pa
 
@@ -72,7 +75,7 @@ def plain(rows: Any) -> Any:
 
 
 def make(suite: str) -> None:
-    """Makes all tables of a suite; they appear together."""
+    """Makes all tables of a suite. They appear together."""
     import lakebed as lb
 
     target = root() / suite
@@ -88,7 +91,7 @@ def make(suite: str) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Makes the named suites, or all that are missing."""
+    """Makes the named suites, or all missing ones."""
     for suite in SUITES:
         if suite in names or (not names and not tables(suite)):
             make(suite)

@@ -1,10 +1,12 @@
-"""The engines: how each starts its session, finds the tables and writes one. All run with the same settings on the same files.
+"""The engines: how each starts its session, reads the tables and writes one. All run with the same
+settings on the same files.
 
-- `parquet`: Spark's own reader and writer; no log. The bar for the others.
-- `delta`: Delta Spark, its jars on the class path.
-- `lakebed`: `lbs.read` with the reader that it chooses, `lbs.write`. No jar.
-- `lakebed_arrow`: the same with lakebed's reader, which also reads tables with features that Spark's reader does not know.
-- `lakebed_unflushed`: writes without flushing files to the disk, as the other two do.
+- `parquet`: Spark's own reader and writer without a log. The other engines are compared with it.
+- `delta`: Delta Spark, with its jars on the class path.
+- `lakebed`: `lbs.read` with the reader that it chooses, and `lbs.write`. No jar.
+- `lakebed_arrow`: the same with lakebed's reader, which also reads tables with features that
+  Spark's reader does not know.
+- `lakebed_unflushed`: writes without flushing files to the disk, like the other two.
 """
 
 import sys
@@ -25,14 +27,14 @@ CONF = {
 
 
 class Parquet:
-    """Plain Parquet files, and the base of all engines."""
+    """Plain Parquet files. It is the base of all engines."""
 
     def conf(self) -> dict[str, str]:
-        """Settings beside those that all have."""
+        """Returns the settings in addition to the common ones."""
         return {}
 
     def start(self, memory: str, scratch: Path) -> str:
-        """Starts the session; returns what runs."""
+        """Starts the session. Returns the versions."""
         from pyspark.sql import SparkSession
 
         places = {"spark.local.dir": str(scratch / "local"), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
@@ -44,15 +46,15 @@ class Parquet:
         return f"spark {self.spark.version}{self.version()}"
 
     def version(self) -> str:
-        """What runs beside Spark."""
+        """Returns the versions besides Spark's."""
         return ""
 
     def read(self, path: str) -> Any:
-        """A table as a DataFrame."""
+        """Returns a table as a DataFrame."""
         return self.spark.read.parquet(path)
 
     def write(self, frame: Any, path: str) -> None:
-        """A DataFrame as a new table."""
+        """Writes a DataFrame as a new table."""
         frame.write.parquet(path)
 
 
@@ -67,7 +69,7 @@ class Delta(Parquet):
             "spark.jars": ",".join(map(str, places.jars())),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            # The default of 50 tasks for each look into a log is meant for large logs and more cores.
+            # The default of 50 tasks for each read of a log is for large logs and more cores.
             "spark.databricks.delta.snapshotPartitions": str(CORES),
         }
 
@@ -82,7 +84,7 @@ class Delta(Parquet):
 
 
 class Lakebed(Parquet):
-    """This project."""
+    """lakebed."""
 
     def version(self) -> str:
         import lakebed
@@ -101,7 +103,7 @@ class Lakebed(Parquet):
 
 
 class LakebedArrow(Lakebed):
-    """This project through mapInArrow."""
+    """lakebed through mapInArrow."""
 
     def read(self, path: str) -> Any:
         import lakebed.spark as lbs
@@ -110,7 +112,7 @@ class LakebedArrow(Lakebed):
 
 
 class LakebedUnflushed(Lakebed):
-    """This project without waiting for the disk."""
+    """lakebed without waiting for the disk."""
 
     def write(self, frame: Any, path: str) -> None:
         import lakebed.spark as lbs

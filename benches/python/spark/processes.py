@@ -1,6 +1,7 @@
-"""The process of an engine, seen from the runner: its start, its requests, and the CPU time of it and its children.
+"""The process of an engine, seen from the runner: its start, its requests, and the CPU time of the
+process and its children.
 
-The runner calls `Worker.ask`. All engines of a run live side by side; only one works at a time.
+The runner calls `Worker.ask`. All engines of a run are started, and only one works at a time.
 """
 
 import json
@@ -23,13 +24,13 @@ CHECKOUT = Path(__file__).parents[3]
 
 
 def cpu_seconds(leader: int) -> float:
-    """CPU time so far of a process and all that descend from it, the finished ones too."""
+    """Returns the CPU time so far of a process and all its descendants, including finished ones."""
     children: dict[int, list[int]] = {}
     ticks: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it is gone
+        except OSError:  # The process has ended.
             continue
         process = int(path.parent.name)
         children.setdefault(int(fields[1]), []).append(process)
@@ -77,11 +78,13 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Returns whether the process runs."""
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """The result of a request, with its CPU time and the number of CPUs that other processes used meanwhile."""
+        """Returns the result of a request, with its CPU time and the number of CPUs that other
+        processes used during the request.
+        """
         busy, mine, start = busy_seconds(), cpu_seconds(self._process.pid), time.perf_counter()
         assert self._process.stdin
         try:
@@ -96,7 +99,7 @@ class Worker:
         return record
 
     def stop(self) -> None:
-        """Ends the process and its children, with the JVM. Then its leftovers are deleted."""
+        """Ends the process and its children, including the JVM. Then deletes their files."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._signal(number):
                 break
@@ -104,7 +107,7 @@ class Worker:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _signal(self, number: int) -> bool:
-        """Whether all have ended within some seconds of the signal."""
+        """Returns whether all processes have ended within some seconds after the signal."""
         for tenth in range(200):
             try:
                 os.killpg(self._process.pid, number if tenth == 0 else 0)

@@ -1,6 +1,7 @@
-"""The queries, as DuckDB's extensions give them at run time.
+"""The queries, as DuckDB's extensions return them at run time.
 
-Spark takes all of them word by word; for the double quotes round names it has a setting (`engines.CONF`).
+Spark runs all of them unchanged. For the double quotes around names it has a setting
+(`engines.CONF`).
 """
 
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 
 def connect(database: Path | None = None) -> Any:
-    """DuckDB with both extensions; they come from PyPI, nothing is fetched at run time."""
+    """Returns a DuckDB connection with both extensions. They come from PyPI, and nothing is
+    downloaded at run time.
+    """
     import duckdb
     import duckdb_extensions
 
@@ -21,7 +24,7 @@ def connect(database: Path | None = None) -> Any:
 
 
 def texts(suite: str) -> dict[str, str]:
-    """The queries of a suite by name (`q01`)."""
+    """Returns the queries of a suite by name (`q01`)."""
     benchmark = suite.removesuffix("_doubles")
     rows = connect().execute(f"SELECT query_nr, query FROM {benchmark}_queries() ORDER BY 1").fetchall()
     return {f"q{number:02}": text.strip().rstrip(";") for number, text in rows}

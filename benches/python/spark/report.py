@@ -1,6 +1,7 @@
 """The Spark part of `benches/README.md`, from raw results: one row for each suite.
 
-Of each case and engine the last set of samples counts. Sums are over the cases that every engine of the table answered.
+The last set of samples of each case and engine counts. Sums are over the cases that every engine of
+the table answered.
 """
 
 import json
@@ -24,7 +25,8 @@ Samples = dict[str, dict[str, list[dict[str, Any]]]]
 
 
 def read_samples(paths: list[Path]) -> Samples:
-    """Samples per case and engine, each with the facts of its machine and session."""
+    """Returns the samples of each case and engine, each with the facts of its machine and session.
+    """
     samples: Samples = {}
     session: dict[str, Any] = {}
     for record in (json.loads(line) for path in paths for line in path.read_text().splitlines()):
@@ -39,17 +41,19 @@ def read_samples(paths: list[Path]) -> Samples:
 
 
 def seconds(records: list[dict[str, Any]]) -> list[float]:
-    """The times of a set of samples."""
+    """Returns the times of a set of samples."""
     return [record["took_s"] for record in records if "took_s" in record]
 
 
 def ratio(records: list[dict[str, Any]], bar: list[dict[str, Any]]) -> float:
-    """The least time of some samples by that of others."""
+    """Returns the ratio of the least times of two sets of samples."""
     return min(seconds(records)) / min(seconds(bar))
 
 
 def suite_row(suite: str, samples: Samples, engines: list[str]) -> str:
-    """The row of one suite: the sum of the minima, its ratio to the bar, and the ratios of the single cases."""
+    """Returns the row of one suite: the sum of the minima, its ratio to plain Parquet, and the
+    ratios of the single cases.
+    """
     timed = [case for case in samples if case.startswith(f"{suite}/") and not case.endswith("/open")]
     here = [e for e in engines if any(e in samples[c] for c in timed)]
     common = [c for c in timed if all(seconds(samples[c].get(e, [])) for e in here)]
@@ -72,7 +76,7 @@ def suite_row(suite: str, samples: Samples, engines: list[str]) -> str:
 
 
 def lines(paths: list[Path]) -> list[str]:
-    """The table; nothing if the files hold no such results."""
+    """Returns the table, or nothing if the files have no such results."""
     samples = read_samples(paths)
     if not samples:
         return []

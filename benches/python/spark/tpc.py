@@ -1,9 +1,12 @@
-"""Runs the benches of the Spark door: `python -m benches.python.spark.tpc [--suite tpch,tpcds,load] [--engines A,B] [--tries N]`.
+"""Runs the benches of lakebed in Spark.
 
-Every engine lives in a process of its own with the same settings. A round runs each case on each engine, one after the other.
-Engines take turns at being first, so that a disturbance of the machine affects all of them. The first round warms the JVMs. Each sample
-is one line of `benches/results/NAME.jsonl`, with its answer compared: with that of the first engine, and with DuckDB's.
-An answer that differs ends the run with exit code 1.
+`python -m benches.python.spark.tpc [--suite tpch,tpcds,load] [--engines A,B] [--tries N]`
+
+Every engine has a process of its own with the same settings. A round runs each case on each engine,
+one after the other. Engines take turns at being first, so that a disturbance of the machine affects
+all of them. The first round warms the JVMs. Each sample is one line of
+`benches/results/NAME.jsonl`. Its answer is compared with that of the first engine and with
+DuckDB's. An answer that differs ends the run with exit code 1.
 """
 
 import argparse
@@ -31,7 +34,7 @@ SUITES = (*data.SUITES, "load")
 
 
 class Run:
-    """The state of a run: the live engines, the requests, and the results."""
+    """The state of a run: the running engines, the requests, and the results."""
 
     def __init__(self, options: argparse.Namespace, out: Any, scratch: Path) -> None:
         self.options, self.out, self.scratch = options, out, scratch
@@ -41,7 +44,7 @@ class Run:
         self.right = True
 
     def worker(self, engine: str, suite: str) -> Worker:
-        """The engine, started anew if it has ended, with the tables of the suite open."""
+        """Returns the engine with the tables of the suite open. Starts it again if it has ended."""
         if engine not in self.workers or not self.workers[engine].alive:
             self.workers[engine] = Worker(engine, self.options.memory)
             if suite in data.SUITES:
@@ -54,7 +57,7 @@ class Run:
     def note(self, engine: str, case: str, record: dict[str, Any]) -> None:
         """Writes one line of the results, and prints one for the user."""
         runs = self.took.setdefault((case, engine), [])
-        # Results are published: messages need not tell where the tables lay.
+        # Results are published, so messages must not name the folder of the tables.
         line = json.dumps(
             {"engine": engine, "case": case, "run": len(runs), "engine_version": self.workers[engine].version} | record
         )
@@ -70,7 +73,7 @@ class Run:
         print(f"{case:24} {engine:16} {text}{wrong}", flush=True)
 
     def query(self, engine: str, suite: str, name: str, text: str) -> None:
-        """One sample of one query."""
+        """Takes one sample of one query."""
         case, into = f"{suite}/{name}", self.scratch / "answer.arrow"
         worker = self.worker(engine, suite)
         wait_for_quiet(self.options.max_noise, self.options.patience)
@@ -85,7 +88,7 @@ class Run:
         self.note(engine, case, record)
 
     def load(self, engine: str, name: str) -> None:
-        """One sample of a load."""
+        """Takes one sample of a load."""
         into = self.scratch / "loaded"
         worker = self.worker(engine, "load")
         wait_for_quiet(self.options.max_noise, self.options.patience)
@@ -102,20 +105,20 @@ class Run:
 
 
 def cases_of(suite: str, patterns: list[str]) -> dict[str, str]:
-    """The cases of a suite that were asked for: names, and the queries' texts."""
+    """Returns the chosen cases of a suite: names, and the texts of the queries."""
     every = dict.fromkeys(LOADS, "") if suite == "load" else queries.texts(suite)
     return {name: text for name, text in every.items() if any(fnmatch.fnmatch(f"{suite}/{name}", p) for p in patterns)}
 
 
 def run_suite(suite: str, engines: list[str], run: Run) -> None:
-    """All rounds of a suite."""
+    """Runs all rounds of a suite."""
     cases = cases_of(suite, run.options.cases.split(","))
     for table in data.tables("tpch" if suite == "load" else suite):
         warm(f"{'tpch' if suite == 'load' else suite}/{table}")
     for round_number in range(run.options.tries):
         for number, (name, text) in enumerate(cases.items()):
             first = (round_number + number) % len(engines)
-            # The answers are compared with those of the first engine, so it goes first once.
+            # The answers are compared with those of the first engine, so it runs first once.
             for engine in engines if round_number == 0 else engines[first:] + engines[:first]:
                 if suite == "load":
                     run.load(engine, name)
@@ -125,7 +128,7 @@ def run_suite(suite: str, engines: list[str], run: Run) -> None:
 
 
 def summary(suite: str, names: list[str], engines: list[str], run: Run) -> None:
-    """The sums over the cases that all engines answered."""
+    """Prints the sums over the cases that all engines answered."""
     ran = [n for n in names if all(min(run.took.get((f"{suite}/{n}", e), [0.0])) > 0 for e in engines)]
     for engine in engines:
         samples = [[t for t in run.took[f"{suite}/{n}", engine] if t == t] for n in ran]
@@ -137,7 +140,7 @@ def summary(suite: str, names: list[str], engines: list[str], run: Run) -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python -m benches.python.spark.tpc", description=__doc__)
     parser.add_argument("--suite", default="tpch,tpcds,load", help=f"of {', '.join(SUITES)}")
     parser.add_argument(
@@ -155,9 +158,9 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the benches of the command line."""
     options = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the engines end too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # This also ends the engines.
     suites, engines = options.suite.split(","), options.engines.split(",")
     missing = [s for s in suites if not data.tables("tpch" if s == "load" else s)]
     if missing or not importlib.util.find_spec("pyspark"):
@@ -178,7 +181,7 @@ def main() -> int:
         for suite in suites:
             try:
                 run_suite(suite, engines, run)
-            finally:  # the next suite begins with cold engines too
+            finally:  # The next suite also begins with cold engines.
                 for worker in run.workers.values():
                     worker.stop()
                 run.workers.clear()

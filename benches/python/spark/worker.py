@@ -1,10 +1,15 @@
-"""One engine in a process of its own, which runs requests line by line: `python -m benches.python.spark.worker ENGINE MEMORY SCRATCH`.
+"""One engine in a process of its own, which runs requests line by line.
 
-A request is a JSON object on standard input, its answer one on standard output (`took_s`, or `failed`):
+`python -m benches.python.spark.worker ENGINE MEMORY SCRATCH`
+
+A request is a JSON object on standard input, and its answer is one on standard output (`took_s`, or
+`failed`):
 
 - `{"do": "open", "tables": {NAME: PATH}}` gives each table to SQL by its name
-- `{"do": "query", "text": SQL, "into": PATH}` runs a query and puts its answer into an Arrow file, which is not timed
-- `{"do": "load", "source": PATH, "cached": BOOL, "into": PATH}` writes the rows of a table that `open` has not seen, to a new one
+- `{"do": "query", "text": SQL, "into": PATH}` runs a query and writes its answer to an Arrow file,
+  which is not timed
+- `{"do": "load", "source": PATH, "cached": BOOL, "into": PATH}` writes the rows of a table that
+  `open` has not seen to a new table
 """
 
 import json
@@ -19,24 +24,26 @@ from .engines import ENGINES, Parquet
 
 
 def open_tables(engine: Parquet, request: dict[str, Any]) -> None:
-    """Tables become views."""
+    """Makes views of the tables."""
     for name, path in request["tables"].items():
         engine.read(path).createOrReplaceTempView(name)
 
 
 def query(engine: Parquet, request: dict[str, Any]) -> Any:
-    """From the text to all rows in Python."""
+    """Runs the query and returns all rows in Python."""
     return engine.spark.sql(request["text"]).toArrow()
 
 
 def load(engine: Parquet, request: dict[str, Any]) -> None:
-    """The same rows from the same place for every engine: Parquet files, or Spark's cache of them."""
+    """Writes the same rows from the same place for every engine: Parquet files, or Spark's cache of
+    them.
+    """
     engine.write(request["frame"], request["into"])
 
 
 def prepare_load(engine: Parquet, request: dict[str, Any]) -> None:
-    """What a load does not count."""
-    engine.spark.catalog.clearCache()  # else a frame that is not to be cached is found there
+    """Prepares a load. This is not timed."""
+    engine.spark.catalog.clearCache()  # Otherwise Spark would find a cached frame.
     request["frame"] = engine.spark.read.parquet(request["source"])
     if request["cached"]:
         request["frame"].cache().count()
@@ -46,7 +53,7 @@ DO: dict[str, Callable[[Parquet, dict[str, Any]], Any]] = {"open": open_tables, 
 
 
 def serve(engine: Parquet, request: dict[str, Any]) -> dict[str, Any]:
-    """One request."""
+    """Runs one request."""
     try:
         if request["do"] == "load":
             prepare_load(engine, request)
@@ -62,13 +69,15 @@ def serve(engine: Parquet, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def reason(error: Exception) -> str:
-    """The first line of an error, or of its innermost cause: the JVM wraps errors of Spark's threads."""
+    """Returns the first line of an error, or of its innermost cause, because the JVM wraps errors
+    of Spark's threads.
+    """
     head, *causes = f"{type(error).__name__}: {error}".split("Caused by: ")
     return (causes[-1] if causes else head).strip().splitlines()[0][:500]
 
 
 def put(rows: Any, path: str) -> None:
-    """Rows into an Arrow file. Columns may share a name, so they get numbers."""
+    """Writes rows to an Arrow file. Columns may share a name, so they get numbers."""
     import pyarrow as pa
     import pyarrow.feather as feather
 
@@ -77,8 +86,8 @@ def put(rows: Any, path: str) -> None:
 
 
 def main(name: str, memory: str, scratch: str) -> None:
-    """Starts the engine, says so, and serves until the input ends."""
-    # What Spark and its JVM print must not stand between the answers.
+    """Starts the engine, reports the start, and serves requests until the input ends."""
+    # The output of Spark and its JVM must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     engine = ENGINES[name]()
