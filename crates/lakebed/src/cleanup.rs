@@ -76,7 +76,7 @@ impl Snapshot {
 
     /// Returns whether more files are out of date than at the time of this version's checkpoint. A
     /// writer cleans up when it writes a checkpoint, and the retained files change only at
-    /// midnight. A look into the whole log after each checkpoint would cost more than the
+    /// midnight. A listing of the whole log after each checkpoint would cost more than the
     /// checkpoint.
     pub(crate) fn is_clean_up_due(&self) -> bool {
         let cutoff_ms = |moment_ms| cutoff_ms(moment_ms, self.properties().log_retention_ms);

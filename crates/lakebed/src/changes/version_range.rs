@@ -22,10 +22,11 @@ impl Table {
     /// Returns the changes from one bound to another, or to the newest version, with the columns of
     /// the last version in the range. All these versions must record changes.
     ///
-    /// A moment without a version is an error of the kind
+    /// A timestamp without a version is an error of the kind
     /// [`VersionNotFound`](crate::ErrorKind::VersionNotFound). This applies to a start that is
-    /// later than the newest version, and to a moment that is older than the log. An end in the
-    /// future means the newest version. Two moments with no version between them give no changes.
+    /// later than the newest version, and to a timestamp that is older than the log. An end in the
+    /// future means the newest version. Two timestamps with no version between them give no
+    /// changes.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -40,8 +40,7 @@ pub struct NewTable {
 }
 
 impl NewTable {
-    /// Checks everything that the caller wants, and makes a definition of it. `table` is for
-    /// messages.
+    /// Checks all options of the caller, and makes a definition of them. `table` is for messages.
     pub fn define(&self, table: &str, env: &Env) -> Result<Definition> {
         self.define_checked(env).map_err(|error| error.of_caller().within(table))
     }

@@ -48,7 +48,7 @@ struct Set {
     value: Expression,
 }
 
-/// How fields of a struct that a new value lacks are treated.
+/// The treatment of fields of a struct that a new value lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
     /// A value that lacks fields is refused.

@@ -21,7 +21,7 @@ use crate::{Error, Result, Snapshot, Table};
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeOptions {
     /// An application id and its number of this change. If the table has the change already, it is
-    /// not done again.
+    /// not committed again.
     pub txn: Option<Application>,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,

@@ -23,11 +23,11 @@ pub(super) struct ClusterSpec {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClusterOrder {
-    /// Exactly along a Z-order curve.
+    /// With an exact Z-order curve.
     ZOrder,
-    /// By the best method for the data.
+    /// With the best method for the data.
     Best,
-    /// By the best method, for a table that is clustered by its own columns: incrementally.
+    /// Incrementally with the best method, for a table with clustering columns.
     OfTable,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Effects {
     pub(crate) copied_rows: u64,
     /// Whether rows in new files keep their row ids.
     pub(crate) keeps_row_ids: bool,
-    /// What the work read.
+    /// The read set of the work.
     pub(crate) read: ReadSet,
 }
 

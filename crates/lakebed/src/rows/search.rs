@@ -98,7 +98,7 @@ pub(crate) struct Found {
     group: u64,
 }
 
-/// Which files are deleted whole, without reading their rows.
+/// The choice of files that are deleted whole, without reading their rows.
 enum Whole {
     All,
     Of(Partitions),

@@ -47,7 +47,7 @@ impl Shape {
         Self { rules, table_schema, schema: Arc::new(schema), tracks_rows, is_moving }
     }
 
-    /// Returns the same shape for rows that are written without a look at their values. Their types
+    /// Returns the same shape for rows that move without an inspection of their values. Their types
     /// are described at [`ReadOptions::is_moving`].
     pub(crate) fn moving(&self) -> Self {
         let fields = self.table_schema.fields().iter().enumerate().map(|(index, field)| self.rules.moving_field(index, field));

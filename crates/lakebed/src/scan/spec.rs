@@ -16,7 +16,7 @@ pub struct ScanSpec {
     pub schema: StructType,
     /// The logical names of the partition columns.
     pub partition_columns: Vec<String>,
-    /// How columns are found in data files.
+    /// The mode by which columns are found in data files.
     pub mapping_mode: MappingMode,
     /// The output columns in order, as logical column paths (`a`, `a.b`). Paths such as
     /// `_metadata.row_id` name columns about rows. None selects all columns.

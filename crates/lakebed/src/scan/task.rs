@@ -19,7 +19,7 @@ use crate::runtime::stream::RecordBatchStream;
 /// Files of one table, and the parts of them to read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanTask {
-    /// How the files are read.
+    /// The description of the read.
     pub spec: ScanSpec,
     /// The files, in the order in which their rows are returned.
     pub files: Vec<ScanFile>,

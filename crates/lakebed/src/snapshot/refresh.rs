@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 use super::commits::{KEPT_BYTES, ReadCommits, fold};
 use super::{CommitStamp, Head, Inner, Snapshot, load};
 
-/// The most layers. With more of them, one fold of all commits is cheaper than a look into each
+/// The most layers. With more of them, one fold of all commits is cheaper than a search in each
 /// layer.
 const MAX_LAYERS: usize = 32;
 

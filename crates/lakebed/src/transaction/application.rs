@@ -67,7 +67,7 @@ const QUERY: &str = "query";
 const OFFSETS: &str = "offsets";
 const ROWS: &str = "rows";
 
-/// The advice for all errors about a batch that does not belong to the stream that the table knows.
+/// The advice for all errors about a batch of another stream than the one in the table.
 const REMEDY: &str = "Go on with the checkpoint that the table knows, or begin another stream: with a new checkpoint, and with another app_id \
                       where foreach_batch names the stream";
 

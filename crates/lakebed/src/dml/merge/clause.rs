@@ -35,7 +35,7 @@ pub struct Clause {
     pub when: When,
     /// A further condition for the rows. Only the last clause of a kind can be without one.
     pub condition: Option<String>,
-    /// What the clause does with the rows.
+    /// The action of the clause.
     pub action: Action,
 }
 
@@ -50,8 +50,8 @@ pub enum When {
     NotMatchedBySource,
 }
 
-/// What a clause does with rows. Columns are named by path, with `a.b` for fields of structs.
-/// Values are expressions. `DEFAULT` alone means the default of a column.
+/// The action of a clause. Columns are named by path, with `a.b` for fields of structs. Values are
+/// expressions. `DEFAULT` alone means the default of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// All columns get the values of the source columns with the same names.

@@ -1,5 +1,5 @@
 //! Splits the ON condition into keys, by which pairs of rows are found by hash, and into conditions
-//! that exclude rows of one table without a look at the other.
+//! that exclude rows of one table alone.
 //!
 //! The parts are weaker than the whole: a pair matches only if the whole condition is true. Begin
 //! with [`On::new`].

@@ -25,8 +25,8 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct Probe {
     plan: Arc<Plan>,
     shape: Arc<Shape>,
-    /// How updated rows are completed: one element for each clause for matches, and one for each
-    /// clause for target rows without a match.
+    /// The steps that complete updated rows: one element for each clause for matches, and one for
+    /// each clause for target rows without a match.
     matched: Vec<Option<Incoming>>,
     unmatched: Vec<Option<Incoming>>,
     chunk: RecordBatch,

@@ -59,7 +59,7 @@ impl Write {
         self
     }
 
-    /// Sets the mode: what happens to existing rows.
+    /// Sets the mode, which determines the treatment of existing rows.
     #[must_use]
     pub fn mode(mut self, mode: WriteMode) -> Self {
         self.options.mode = mode;

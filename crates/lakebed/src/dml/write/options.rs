@@ -14,7 +14,7 @@ use crate::write::settings::FileSettings;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WriteOptions {
-    /// What happens to existing rows.
+    /// The treatment of existing rows.
     pub mode: WriteMode,
     /// For an overwrite: only existing rows for which this predicate is true are replaced, and it
     /// must be true for all new rows.
@@ -22,7 +22,7 @@ pub struct WriteOptions {
     pub replace_where: Option<String>,
     /// For an overwrite: the partitions that are replaced.
     pub partitions: PartitionMode,
-    /// What happens if the schema of the data differs from the table's schema.
+    /// The treatment of a data schema that differs from the table's schema.
     pub schema_mode: SchemaMode,
     /// For a new table, or an overwrite of the schema: the partition columns. An existing table
     /// must have the same.
@@ -32,7 +32,7 @@ pub struct WriteOptions {
     /// For a new table: its properties. An existing table must have the same.
     pub properties: HashMap<String, String>,
     /// An application id and its number of this write. If the table has the write already, it is
-    /// not done again.
+    /// not committed again.
     pub txn: Option<Application>,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
@@ -48,14 +48,14 @@ pub struct WriteOptions {
     pub row_group_rows: Option<usize>,
     /// The columns that get Bloom filters. A field of a struct is written as `a.b`.
     pub bloom_columns: Vec<String>,
-    /// How digits that a column cannot hold are treated.
+    /// The treatment of digits that a column cannot hold.
     pub on_lossy: OnLossy,
     /// The time limit for retries after conflicts.
     #[serde(with = "crate::option_value::seconds")]
     pub timeout: Option<Duration>,
 }
 
-/// The mode of a write: what happens to existing rows.
+/// The mode of a write, which determines the treatment of existing rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteMode {
@@ -81,7 +81,7 @@ pub enum PartitionMode {
     Dynamic,
 }
 
-/// What happens if the schema of the data differs from the table's schema.
+/// The treatment of a data schema that differs from the table's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {

@@ -1,5 +1,5 @@
-//! Runs a write: plans on the newest version, writes files, and commits. After a conflict, the plan
-//! is made again, and the files that are already written are used.
+//! Runs a write: plans on the newest version, writes files, and commits. After a conflict, the
+//! write is planned again with the files that are already written.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(super) struct Run {
 pub(super) enum Step {
     /// There is nothing to do.
     Done(Box<WriteOutcome>),
-    /// The caller has to count the rows of a batch and begin again with their number. The number
+    /// The caller has to count the rows of a batch and plan again with their number. The number
     /// shows whether the table has the batch.
     CountRows,
     Begun(Box<Begun>),

@@ -188,7 +188,7 @@ fn tags(pruner: &Pruner) -> Option<Vec<String>> {
     (pruner.guarantees().len() > 0).then(|| add_column(&[column::TAGS]))
 }
 
-/// The place of the statistics in a checkpoint.
+/// The form of the statistics in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum StatSource {
     /// The statistics are in a struct, or otherwise in JSON.

@@ -22,8 +22,8 @@ const AT_ONCE: usize = 32;
 /// The greatest number of footers that one plan reads to skip files. Beyond this number files are
 /// kept, and the scan skips their row groups.
 const MOST: u64 = 10_000;
-/// The greatest number of footers that one plan reads for another engine, which then knows whether
-/// it may skip row groups.
+/// The greatest number of footers that one plan reads for another engine. Their bounds tell the
+/// engine whether it may skip row groups.
 const MOST_FOR_OTHERS: u64 = 1_000;
 
 /// The number of footers that a plan has read.

@@ -32,7 +32,7 @@ pub struct Plan {
     pruner: Option<Arc<Pruner>>,
     options: PlanOptions,
     metrics: Arc<PlanMetrics>,
-    /// What each conjunct did, if exact metrics are requested.
+    /// The counts of each conjunct, if exact metrics are requested.
     conjuncts: Arc<Mutex<Vec<ConjunctCounts>>>,
     footers: Arc<Footers>,
 }
@@ -73,7 +73,7 @@ impl Plan {
         self.metrics.clone()
     }
 
-    /// Returns what each conjunct of the predicate did so far. The counts stay 0 without exact
+    /// Returns the counts of each conjunct of the predicate so far. The counts stay 0 without exact
     /// metrics.
     pub fn by_conjunct(&self) -> Vec<ConjunctCounts> {
         self.conjuncts.lock().unwrap_or_else(PoisonError::into_inner).clone()

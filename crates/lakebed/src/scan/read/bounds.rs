@@ -3,7 +3,7 @@
 //!
 //! Statistics that cannot be trusted are left out and count as unknown. These are statistics of
 //! strings by writers that compared signed bytes, statistics of INT96, and statistics of days in
-//! the old calendar. The pruner asks separately whether the upper bounds of floats hold for NaN.
+//! the old calendar. The pruner checks separately whether the upper bounds of floats hold for NaN.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,8 +69,8 @@ struct Source {
     leaf: usize,
     /// The field with the type that the file has.
     field: Field,
-    /// How bounds of the file become bounds of the table; None if there are none, or if they cannot
-    /// be trusted.
+    /// The conversion of bounds of the file to bounds of the table; None if there are none, or if
+    /// they cannot be trusted.
     cast: Option<Leaf>,
 }
 

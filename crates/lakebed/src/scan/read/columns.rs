@@ -21,7 +21,7 @@ pub(crate) struct Columns {
     schema: StructType,
 }
 
-/// How much of a column is selected.
+/// The selected part of a column.
 #[derive(Debug, Clone, PartialEq)]
 enum Wanted {
     Whole,

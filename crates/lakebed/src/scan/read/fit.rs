@@ -69,7 +69,7 @@ struct Place {
     found: Option<(usize, Shape)>,
 }
 
-/// How an array of the file becomes an array of the table.
+/// The conversion of an array of the file to an array of the table.
 enum Shape {
     Leaf(Leaf),
     Struct(Vec<Place>),
@@ -362,8 +362,7 @@ impl Adapted {
         self.filter_some(chooser, |_| true)
     }
 
-    /// Returns the chosen rows of the columns that are wanted. The other columns become null
-    /// arrays.
+    /// Returns the chosen rows of the requested columns. The other columns become null arrays.
     pub(super) fn filter_some(&self, chooser: &FilterPredicate, wanted: impl Fn(usize) -> bool) -> Result<Self> {
         let columns = self.columns.iter().enumerate().map(|(position, column)| match wanted(position) {
             true => Ok(chooser.filter(column)?),

@@ -65,7 +65,7 @@ pub(super) struct Wanted {
     pub(super) by_name: Vec<String>,
 }
 
-/// How the output is put together.
+/// The sources of the output columns and their order.
 pub(super) struct Output {
     schema: SchemaRef,
     slots: Vec<Slot>,

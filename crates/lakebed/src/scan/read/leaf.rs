@@ -19,7 +19,7 @@ use super::form::is_moving_form;
 use super::rebase::{Rebase, Zone, rebase_days, rebase_micros};
 use crate::Result;
 
-/// How the values of one leaf are converted.
+/// The conversion of the values of one leaf.
 pub(super) struct Leaf {
     to: ArrowType,
     /// Whether strings must be checked. The decoder checks only columns that are marked as UTF-8,

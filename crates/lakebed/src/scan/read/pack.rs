@@ -31,11 +31,11 @@ pub(super) struct Packing {
     ahead: Walk,
 }
 
-/// What the first of two passes has found so far.
+/// The results of the first of two passes so far.
 #[derive(Default)]
 pub(super) struct Found {
     marks: Vec<BooleanBuffer>,
-    /// By batch, the columns of the condition that are in the output, for the matching rows.
+    /// The columns of the condition that are in the output, for the matching rows of each batch.
     kept: Vec<Kept>,
 }
 

@@ -14,7 +14,7 @@ const PIECE_BYTES: u64 = 96 << 20;
 /// The least number of rows of a piece when a file is cut so that each core has a part.
 const FEWEST_PIECE_ROWS: u64 = 65_536;
 
-/// How a row group is cut.
+/// The sizes into which a row group is cut.
 pub(super) struct PieceSize {
     /// The number of rows of a piece.
     pub(super) rows: u64,

@@ -1,4 +1,4 @@
-//! How batches are returned: in order, within the memory budget, and until the consumer stops.
+//! Tests of the order of batches, of the memory budget, and of the end when the consumer stops.
 
 use std::sync::Arc;
 use std::time::Duration;
