@@ -49,7 +49,8 @@ class WriteMetrics:
     removed_bytes: int = 0
     #: Rows that are unchanged, but were copied to new files.
     copied_rows: int = 0
-    #: Replaced rows. None if the log has no row count for a removed file, or if nothing was replaced.
+    #: Replaced rows. None if the log has no row count for a removed file, or if nothing was
+    #: replaced.
     deleted_rows: int | None = None
     #: Change data files.
     change_files: int = 0
@@ -61,8 +62,8 @@ class WriteMetrics:
 class CommitResult(Result[WriteMetrics]):
     """The result of a write."""
 
-    #: False if nothing was committed: the mode is ``ignore`` and the table exists, or the table knew
-    #: the write already.
+    #: False if nothing was committed: the mode is ``ignore`` and the table exists, or the table
+    #: knew the write already.
     committed: bool
 
 

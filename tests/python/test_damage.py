@@ -70,7 +70,7 @@ def add(name: str, table: str, outcome: Rows | Fails, breaks: Callable[[Broken],
     _DAMAGES[name] = Damage(table, breaks, outcome)
 
 
-# ---- the hint ---------------------------------------------------------------------------------------------------------
+# ---- the hint ------------------------------------------------------------------------------------
 
 HINTED = "checkpoint_every_second_commit"  # checkpoints at 2, 4, 6, 8, 10; all commits are there
 
@@ -106,7 +106,7 @@ _add_hint(
 _add_hint("with_wrong_checksum", WARNED, lambda hint: {**hint, "checksum": "0" * 32})
 
 
-# ---- checkpoints ------------------------------------------------------------------------------------------------------
+# ---- checkpoints ---------------------------------------------------------------------------------
 
 CLASSIC_ALONE = "classic_checkpoint_with_json"  # the commits before the checkpoint are gone
 PARTS = "several_kinds_of_checkpoint"  # one version with a classic and a multi-part checkpoint; all commits are there
@@ -239,7 +239,7 @@ _add_checksum("of_another_table", WARNED, lambda crc: crc["metadata"].update(id=
 _add_checksum("with_another_property", WARNED, lambda crc: crc["metadata"].update(configuration={"delta.appendOnly": "true"}))
 
 
-# ---- commits ----------------------------------------------------------------------------------------------------------
+# ---- commits -------------------------------------------------------------------------------------
 
 PLAIN = "columns_added"  # versions 0 to 3, no checkpoint
 
@@ -353,7 +353,7 @@ def schema_of_an_unknown_type(table: Broken) -> None:
     )
 
 
-# ---- what does not belong in the log ----------------------------------------------------------------------------------
+# ---- other files in the log ----------------------------------------------------------------------
 
 
 @damage(PLAIN, QUIET)
@@ -402,7 +402,7 @@ def foreign_files_beside_the_data(table: Broken) -> None:
         shutil.copy(data, table.root / name)
 
 
-# ---- data files -------------------------------------------------------------------------------------------------------
+# ---- data files ----------------------------------------------------------------------------------
 
 for _name, _break in _BREAKS.items():
 
@@ -434,7 +434,7 @@ def partition_value_that_is_no_number(table: Broken) -> None:
     table.edit(lambda kind, content: content["partitionValues"].update(a="one") if kind == "add" else None)
 
 
-# ---- deletion vectors -------------------------------------------------------------------------------------------------
+# ---- deletion vectors ----------------------------------------------------------------------------
 
 VECTORS = "several_vectors_in_one_file"
 _VECTOR_FILE = r"deletion_vector_[0-9a-f-]+\.bin"
@@ -481,7 +481,7 @@ _add_descriptor("inline_of_noise", storageType="i", pathOrInlineDv="00000" * 8, 
 _add_descriptor("outside_of_the_table", storageType="p", pathOrInlineDv="file:///etc/hostname")
 
 
-# ---- the protocol and paths -------------------------------------------------------------------------------------------
+# ---- the protocol and paths ----------------------------------------------------------------------
 
 
 def _add_protocol(name: str, outcome: Rows | Fails, **fields: Any) -> None:
@@ -526,7 +526,7 @@ _add_path("absolute_uri", "file:///etc/secret.parquet")
 _add_path("absolute_uri_of_another_store", "s3://bucket/secret.parquet")
 
 
-# ---- the test ---------------------------------------------------------------------------------------------------------
+# ---- the test ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", _DAMAGES)

@@ -42,7 +42,9 @@ def files(path: str) -> list[Path]:
 
 
 def refused(path: str, data: Any, match: str, kind: type[Exception] = lb.InvalidInputError, **options: Any) -> BaseException:
-    """Checks that a new table and an existing table refuse the data and stay unchanged. Returns the cause of the error."""
+    """Checks that a new table and an existing table refuse the data and stay unchanged. Returns the
+    cause of the error.
+    """
     there = f"{path}-there"
     make = data if callable(data) else lambda: data
     with pytest.raises(kind, match=match):
@@ -294,7 +296,8 @@ def test_empty_slices_are_taken(path: str, column: Any) -> None:
 
 
 def lists_without_nulls() -> pa.Array:
-    """Rows [1, 2], null and [5, 6] with elements of a non-null type. The null row has no elements."""
+    """Rows [1, 2], null and [5, 6] with elements of a non-null type. The null row has no elements.
+    """
     element = pa.field("i", pa.int64(), False)
     mask = pa.array([False, True, False])
     return pa.FixedSizeListArray.from_arrays(pa.array([1, 2, None, None, 5, 6]), type=pa.list_(element, 2), mask=mask)

@@ -1,4 +1,6 @@
-"""An upsert converts its source like a write: it refuses a value that a column cannot hold, unless digits may be lost."""
+"""An upsert converts its source like a write: it refuses a value that a column cannot hold, unless
+digits may be lost.
+"""
 
 from __future__ import annotations
 

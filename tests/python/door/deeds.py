@@ -1,4 +1,6 @@
-"""The calls that the fuzzer makes, with valid arguments, their meaning in Python, and arguments that must be refused."""
+"""The calls that the fuzzer makes, with valid arguments, their meaning in Python, and arguments
+that must be refused.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,8 @@ def _read(_: str, table: lb.Table | None, source: Source, given: Given) -> Any:
     return _open(table).scan(**given).to_arrow().to_pylist()
 
 
-#: The call of each verb. The handle was opened before; in cases without a table, the table was deleted after that.
+#: The call of each verb. The handle was opened before; in cases without a table, the table was
+#: deleted after that.
 VERBS: dict[str, Run] = {
     "write": _write,
     "create": _create,

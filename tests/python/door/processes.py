@@ -32,7 +32,9 @@ class Answer:
 
 
 def act(case: Case, path: str, table: lb.Table | bytes | None, done: Callable[[], Any] | None = None) -> Answer:
-    """Makes the call in this process, or calls `done` instead, and records the result or the error. The handle may be a pickle."""
+    """Makes the call in this process, or calls `done` instead, and records the result or the error.
+    The handle may be a pickle.
+    """
     try:
         handle = pickle.loads(table) if isinstance(table, bytes) else table
         found = done() if done else deeds.run(case.deed, path, handle, case.source)

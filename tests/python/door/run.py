@@ -1,4 +1,6 @@
-"""Runs one case and compares the outcome with the model. `check` returns the failure as text, or an empty text."""
+"""Runs one case and compares the outcome with the model. `check` returns the failure as text, or an
+empty text.
+"""
 
 from __future__ import annotations
 

@@ -101,7 +101,9 @@ def _check_history(entry: lb.HistoryEntry, effect: log.Effect) -> None:
 
 
 def check_statistics(path: str | Path, add: dict[str, Any]) -> None:
-    """Checks that the statistics in the log agree with the rows of a file without a deletion vector."""
+    """Checks that the statistics in the log agree with the rows of a file without a deletion
+    vector.
+    """
     file = Path(path) / unquote(add["path"])
     data = pq.ParquetFile(file).read()
     stats = json.loads(add["stats"])

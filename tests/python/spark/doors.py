@@ -67,7 +67,9 @@ def refused(attempt: Callable[[], Any], said: str, kind: type[BaseException] = E
 
 
 def of_argument(attempt: Callable[[], Any], name: str, kind: type[BaseException]) -> None:
-    """Checks that the error begins with the argument's name, or is Python's error for an unexpected argument of this name."""
+    """Checks that the error begins with the argument's name, or is Python's error for an unexpected
+    argument of this name.
+    """
     with pytest.raises(kind) as raised:
         attempt()
     assert str(raised.value).startswith(name) or f"unexpected keyword argument '{name}'" in str(raised.value), str(raised.value)

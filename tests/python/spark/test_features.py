@@ -1,4 +1,6 @@
-"""The metadata of a table can use a feature that its protocol does not list. lakebed refuses the same of these tables as Delta Spark."""
+"""The metadata of a table can use a feature that its protocol does not list. lakebed refuses the
+same of these tables as Delta Spark.
+"""
 
 from __future__ import annotations
 

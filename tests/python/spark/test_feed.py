@@ -1,4 +1,6 @@
-"""The change data feed and row ids of tables of Delta Spark. lakebed returns the same as Delta Spark, in Python and through Spark."""
+"""The change data feed and row ids of tables of Delta Spark. lakebed returns the same as Delta
+Spark, in Python and through Spark.
+"""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_row_counts_distinguish_batches_without_offsets(
     with pytest.raises(Exception, match=r"batch 1 of stream .* has 10 rows, and the one that the table has had 5.*repeats"):
         through(spark, source, target, address)
     assert ids(target) == list(range(10))
-    # With this option, lakebed skips a batch by its number alone.
+    # With this option, lakebed does not compare row counts.
     with told(caplog) as said:
         through(spark, source, target, address, repeats="trust")
     assert said() == ""

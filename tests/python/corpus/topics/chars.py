@@ -1,4 +1,6 @@
-"""CHAR columns in predicates: the values that Delta Spark pads, and the values that it compares unchanged."""
+"""CHAR columns in predicates: the values that Delta Spark pads, and the values that it compares
+unchanged.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Column mapping by name and by id: renamed, dropped and re-added columns, mapped partitions, names that need mapping."""
+"""Column mapping by name and by id: renamed, dropped and re-added columns, mapped partitions, names
+that need mapping.
+"""
 
 from __future__ import annotations
 
