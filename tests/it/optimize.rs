@@ -96,7 +96,7 @@ async fn optimize_per_group_commits_each_partition() {
     let before = lake.rows().await;
     let made = lake.table.snapshot().await.unwrap().version();
     let outcome = per_group(lake.table.optimize()).run().await.unwrap();
-    // Partition 0 also has the two files with which the table was created.
+    // The fifth partition, 0, has the two files with which the table was created.
     assert_eq!((outcome.version, outcome.commits), (made + 5, 5));
     assert_eq!((outcome.metrics.groups, outcome.metrics.removed_files, outcome.metrics.added_files), (5, 14, 5));
     assert_eq!(lake.rows().await, before);

@@ -80,7 +80,7 @@ async fn footers_are_read_once_when_log_silent() {
             builder.checkpoint(0, &adds).await;
             builder.hint(0).await;
         }
-        // The bounds exclude two files, so their footers are not needed.
+        // The two files that the bounds keep need no footers.
         check(&builder, [(2, 2), (2, 0)]).await;
     }
 }

@@ -1,5 +1,5 @@
-"""The metadata of a table can use a feature that its protocol does not list. lakebed refuses the
-same of these tables as Delta Spark.
+"""The metadata of a table can use a feature that its protocol does not list. lakebed reads such a
+table only if Delta Spark reads it.
 """
 
 from __future__ import annotations

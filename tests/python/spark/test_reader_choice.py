@@ -77,7 +77,7 @@ def edit_adds(table: str, change: Any) -> None:
     commit.write_text("".join(json.dumps(action) + "\n" for action in changed))
 
 
-# Statistics and constants of Spark's plan
+# Pruning and sizes in Spark's plan
 
 
 def test_spark_prunes_columns_and_partitions_by_itself(spark: Any, sales: str) -> None:
