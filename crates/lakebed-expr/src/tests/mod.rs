@@ -156,7 +156,10 @@ fn named_filter_equals_its_parsed_text() {
         ("A = 1", "`t.a` = 1"),
         ("a>1 AND (`B C` < 2 OR s = 'a')", "`t.a`>1 AND (`t.b c` < 2 OR `t.s` = 'a')"),
         ("s LIKE ANY ('a%', s) -- a", "`t.s` LIKE ANY ('a%', `t.s`) -- a"),
-        ("CASE WHEN a IS NULL THEN s ELSE 'a' END IN ('a', s)", "CASE WHEN `t.a` IS NULL THEN `t.s` ELSE 'a' END IN ('a', `t.s`)"),
+        (
+            "CASE WHEN a IS NULL THEN s ELSE 'a' END IN ('a', s)",
+            "CASE WHEN `t.a` IS NULL THEN `t.s` ELSE 'a' END IN ('a', `t.s`)",
+        ),
     ];
     for (text, expected) in texts {
         let filter = parse_filter_named(text, &schema, &Options::default(), &rule).unwrap();
@@ -169,9 +172,15 @@ fn named_filter_equals_its_parsed_text() {
         }
     }
     let refused = |text: &str| parse_filter_named(text, &schema, &Options::default(), &rule).unwrap_err().to_string();
-    assert_eq!(refused("s = 'x' AND x.y > z.a"), "in the expression `s = 'x' AND x.y > z.a`, at character 13 (`x.y > z.a`): x.y is too long");
+    assert_eq!(
+        refused("s = 'x' AND x.y > z.a"),
+        "in the expression `s = 'x' AND x.y > z.a`, at character 13 (`x.y > z.a`): x.y is too long"
+    );
     // Positions are those of the text as written.
-    assert_eq!(refused("a = 1 AND a = date '1'"), "in the expression `a = 1 AND a = date '1'`, at character 15 (`date '1'`): '1' is no DATE");
+    assert_eq!(
+        refused("a = 1 AND a = date '1'"),
+        "in the expression `a = 1 AND a = date '1'`, at character 15 (`date '1'`): '1' is no DATE"
+    );
 }
 
 #[test]

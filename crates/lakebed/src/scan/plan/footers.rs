@@ -10,7 +10,7 @@ use arrow_array::BooleanArray;
 use futures::{StreamExt, stream};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::schema::mapping::MappingMode;
-use lakebed_expr::prune::{Pruner, Guarantee};
+use lakebed_expr::prune::{Guarantee, Pruner};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::facts::LogFacts;
@@ -51,7 +51,13 @@ impl Footers {
 
     /// Adds the guarantees that footers prove to `known`. Footers are read only for files that are
     /// kept because a guarantee is missing.
-    pub(super) async fn read_guarantees(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut LogFacts) -> Result<()> {
+    pub(super) async fn read_guarantees(
+        &self,
+        snapshot: &Snapshot,
+        pruner: &Pruner,
+        batch: &FileBatch,
+        known: &mut LogFacts,
+    ) -> Result<()> {
         // With mapping by field id, a column may have another name in a file.
         if known.guaranteed.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
             return Ok(());
