@@ -77,8 +77,8 @@ def test_unfit_data_is_refused_with_differences(path: str) -> None:
         lb.write(path, pa.table({"id": ["x"], "at": pa.array([None], pa.timestamp("us")), "new": [1]}))
     assert str(caught.value) == (
         f"file://{path}: the data does not fit into the table:\n"
-        "  ~ id: long in the table, string in the data (parse the texts first)\n"
-        "  ~ at: timestamp in the table, timestamp_ntz in the data (an instant needs a time zone: give the data one, such as UTC)\n"
+        "  ~ id: long in the table, string in the data (parse the strings first)\n"
+        "  ~ at: timestamp in the table, timestamp_ntz in the data (the table's values are instants: give the data's column a time zone, such as UTC)\n"
         "  + new: long is in the data, not in the table\n"
         'schema_mode="merge" adds new columns to the table, schema_mode="overwrite" replaces its schema'
     )

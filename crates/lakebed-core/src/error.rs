@@ -204,7 +204,7 @@ impl Error {
     /// read. Reading may succeed if the object is opened again.
     pub fn replaced(object: impl Into<String>) -> Self {
         let object = object.into();
-        let message = format!("{object}: was replaced by another while it was read");
+        let message = format!("{object}: it was replaced by another object of this name while it was read");
         Self::new(ErrorKind::Store { object, retryable: true, not_found: true }, message)
     }
 

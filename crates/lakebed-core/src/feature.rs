@@ -96,8 +96,8 @@ pub const FEATURES: &[Feature] = &[
     unwritten("collations", COLLATIONS),
     unwritten("collations-preview", COLLATIONS),
     writer("columnMappingUsageTracking", None),
-    unwritten("coordinatedCommits-preview", "a coordinator decides which commits count"),
-    unwritten("redirectWriterOnly-preview", "the table's data is in another place, which only Delta Spark follows"),
+    unwritten("coordinatedCommits-preview", "another service, a coordinator, decides which commits count"),
+    unwritten("redirectWriterOnly-preview", "the table's data is at another location, which only Delta Spark follows"),
     Feature {
         name: "columnMapping",
         kind: FeatureKind::ReaderWriter { legacy: Some((2, 5)) },
@@ -118,19 +118,19 @@ pub const FEATURES: &[Feature] = &[
     honoured("variantShredding-preview"),
     refused("catalogManaged", THROUGH_CATALOG),
     refused("catalogOwned-preview", THROUGH_CATALOG),
-    refused("redirectReaderWriter-preview", "the table's data is in another place, which only Delta Spark follows"),
+    refused("redirectReaderWriter-preview", "the table's data is at another location, which only Delta Spark follows"),
     refused("geospatial", GEOSPATIAL),
     refused("geospatial-dev", GEOSPATIAL),
-    refused("timestampNanos", "timestamps of nanoseconds cannot be read yet"),
-    refused("adaptiveMetadata-preview", "the table keeps its state in a form that is not settled yet"),
+    refused("timestampNanos", "timestamps in nanoseconds cannot be read yet"),
+    refused("adaptiveMetadata-preview", "the format in which the table keeps its state is not final yet"),
 ];
 
 const THROUGH_CATALOG: &str =
     "a catalog decides which commits count, so the table cannot be read by its path; go through the catalog";
 const GEOSPATIAL: &str = "geometry and geography columns cannot be read yet";
 
-const ICEBERG: &str = "lakebed does not keep its rules yet";
-const COLLATIONS: &str = "lakebed does not compare texts by collations";
+const ICEBERG: &str = "lakebed does not follow its rules yet";
+const COLLATIONS: &str = "lakebed does not compare strings by collations";
 
 const fn writer(name: &'static str, legacy: Option<i32>) -> Feature {
     Feature { name, kind: FeatureKind::Writer { legacy }, reading: Reading::Ignore, writing: Writing::Honour }
@@ -191,15 +191,16 @@ pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
     let version = protocol.min_reader_version;
     if version > MAX_READER_VERSION {
         let message = format!(
-            "{table}: the table asks for reader version {version}, and this lakebed knows versions up to {MAX_READER_VERSION}; a newer lakebed may read it"
+            "{table}: the table needs reader version {version}, and this version of lakebed supports versions up to \
+             {MAX_READER_VERSION}; a newer version of lakebed may read it"
         );
         return Err(Error::unsupported(vec![format!("minReaderVersion {version}")], message));
     }
     if version < 1 {
-        return Err(Error::corrupt(table, format!("the protocol asks for reader version {version}, which does not exist")));
+        return Err(Error::corrupt(table, format!("the protocol requires reader version {version}, which does not exist")));
     }
     if version >= READER_FEATURES_VERSION && protocol.reader_features.is_none() {
-        return Err(Error::corrupt(table, format!("the protocol asks for reader version {version} but lists no readerFeatures")));
+        return Err(Error::corrupt(table, format!("the protocol requires reader version {version} but lists no readerFeatures")));
     }
     refuse_listed(protocol.reader_features.as_deref(), table, "reader", reason_not_to_read)
 }
@@ -211,15 +212,16 @@ pub fn check_write(protocol: &Protocol, table: &str) -> Result<()> {
     let version = protocol.min_writer_version;
     if version > MAX_WRITER_VERSION {
         let message = format!(
-            "{table}: the table asks for writer version {version}, and this lakebed knows versions up to {MAX_WRITER_VERSION}; a newer lakebed may write to it"
+            "{table}: the table needs writer version {version}, and this version of lakebed supports versions up to \
+             {MAX_WRITER_VERSION}; a newer version of lakebed may write to it"
         );
         return Err(Error::unsupported(vec![format!("minWriterVersion {version}")], message));
     }
     if version < 1 {
-        return Err(Error::corrupt(table, format!("the protocol asks for writer version {version}, which does not exist")));
+        return Err(Error::corrupt(table, format!("the protocol requires writer version {version}, which does not exist")));
     }
     if version >= WRITER_FEATURES_VERSION && protocol.writer_features.is_none() {
-        return Err(Error::corrupt(table, format!("the protocol asks for writer version {version} but lists no writerFeatures")));
+        return Err(Error::corrupt(table, format!("the protocol requires writer version {version} but lists no writerFeatures")));
     }
     refuse_listed(protocol.writer_features.as_deref(), table, "writer", reason_not_to_write)
 }
@@ -232,7 +234,7 @@ fn refuse_listed(listed: Option<&[String]>, table: &str, who: &str, reason: fn(&
         return Ok(());
     }
     let list: Vec<String> = reasons.iter().map(|(name, why)| format!("{name} ({why})")).collect();
-    let message = format!("{table}: the table needs {who} features that lakebed does not have: {}", list.join(", "));
+    let message = format!("{table}: the table needs {who} features that lakebed does not support: {}", list.join(", "));
     Err(Error::unsupported(reasons.into_iter().map(|(name, _)| name.clone()).collect(), message))
 }
 

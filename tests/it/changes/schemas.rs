@@ -25,7 +25,7 @@ async fn new_column_stops_stream_until_restart() {
     builder.commit(&[columns(&["name string", "fruit string", "color string"]), two]).await;
     check_error(
         stream.latest_offset(end.as_ref(), &files(9)).await,
-        &["version 2 is not that of the stream", "column color is not there", "start the query again"],
+        &["version 2 is not that of the stream", "column color is missing", "start the query again"],
     );
     // The new schema also reads old files.
     let again = follow(&builder, &[]).await.unwrap();

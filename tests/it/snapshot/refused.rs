@@ -25,7 +25,7 @@ async fn unknown_type_change_names_feature_and_column() {
     let change = json!({"delta.typeChanges": [{"fromType": "string", "toType": "long"}]});
     let error = error_of(json!("long"), change, &[]).await;
     assert!(matches!(error.kind(), ErrorKind::UnsupportedFeature { features } if features == &["typeWidening"]), "{error}");
-    let expected = "memory://kit/lake/t: schema: column c: its type was changed from string to long, which lakebed cannot follow";
+    let expected = "memory://kit/lake/t: schema: column c: its type was changed from string to long, and lakebed does not support this change";
     assert_eq!(error.message(), expected);
 }
 

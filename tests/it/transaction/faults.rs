@@ -74,7 +74,7 @@ async fn unsupported_feature_is_refused_before_writing() {
     let snapshot = lake.table.snapshot().await.unwrap();
     lake.observed.take_counts();
     let error = Transaction::begin(&snapshot, CommitSettings::default()).await.unwrap_err();
-    let expected = "memory://kit/t: the table needs writer features that lakebed does not have: icebergCompatV3 (lakebed does not keep its rules yet), novelty (not known to this version)";
+    let expected = "memory://kit/t: the table needs writer features that lakebed does not support: icebergCompatV3 (lakebed does not follow its rules yet), novelty (not known to this version)";
     assert_eq!(error.message(), expected);
     let features = vec!["icebergCompatV3".to_owned(), "novelty".to_owned()];
     assert_eq!(*error.kind(), ErrorKind::UnsupportedFeature { features });

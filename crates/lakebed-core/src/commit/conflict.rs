@@ -128,7 +128,8 @@ impl ConflictCheck<'_> {
     fn applications(&self) -> Result<()> {
         match self.winner.transactions.iter().find(|txn| self.pending.reads.has_application(&txn.app_id)) {
             Some(txn) => {
-                let message = format!("it set application {:?} to version {}", txn.app_id, txn.version);
+                let message =
+                    format!("it set the transaction identifier of application {:?} to version {}", txn.app_id, txn.version);
                 Err(self.conflict(ConflictKind::ConcurrentTransaction, message))
             }
             None => Ok(()),
@@ -146,7 +147,7 @@ impl ConflictCheck<'_> {
             return Ok(());
         }
         if reads.is_whole_table() || may_match(&winner.added)? {
-            return Err(self.conflict(ConflictKind::ConcurrentAppend, "it added rows that this one should have seen"));
+            return Err(self.conflict(ConflictKind::ConcurrentAppend, "it added rows that may match what this transaction read"));
         }
         Ok(())
     }
@@ -173,7 +174,9 @@ impl ConflictCheck<'_> {
         let agreed: HashSet<_> = both_changed.iter().map(|path| path_key(path)).collect();
         let mut removed = self.winner.keys_of_changed_rows().filter(|key| !agreed.contains(key));
         if removed.any(|key| reads.is_whole_table() || reads.has_key(key)) {
-            return Err(self.conflict(ConflictKind::ConcurrentDeleteRead, "it removed or changed rows that this one has read"));
+            return Err(
+                self.conflict(ConflictKind::ConcurrentDeleteRead, "it removed or changed rows that this transaction read")
+            );
         }
         // The transaction changes only facts about the file, such as statistics. Writing them would
         // bring the removed file back.
@@ -189,7 +192,7 @@ impl ConflictCheck<'_> {
         let draft = self.pending.draft;
         let mut own = draft.vectors.iter().map(|change| &change.before.path).chain(draft.adds.iter().map(|add| &add.path));
         match own.find(|path| self.winner.notes(path)) {
-            Some(path) => Err(self.conflict(ConflictKind::ConcurrentAppend, format!("it changed what the log says of {path}"))),
+            Some(path) => Err(self.conflict(ConflictKind::ConcurrentAppend, format!("it changed the log's entry for {path}"))),
             None => Ok(()),
         }
     }
@@ -218,7 +221,7 @@ impl ConflictCheck<'_> {
 /// nothing does.
 fn metadata_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     if new.id != old.id {
-        return Some("the table: it was dropped and made anew".to_owned());
+        return Some("the table: it was dropped and created again".to_owned());
     }
     if new.partition_columns != old.partition_columns {
         return Some("the partition columns".to_owned());

@@ -29,7 +29,7 @@ pub fn are_given(protocol: &Protocol, properties: &TableProperties) -> bool {
 pub fn high_water_mark(domain: Option<&DomainMetadata>) -> Result<i64> {
     let Some(domain) = domain.filter(|domain| !domain.removed) else { return Ok(NONE_GIVEN) };
     let configuration: Configuration = serde_json::from_str(&domain.configuration).map_err(|error| {
-        Error::corrupt(DOMAIN, format!("the domain's configuration is not understood: {}", domain.configuration))
+        Error::corrupt(DOMAIN, format!("the domain's configuration cannot be parsed: {}", domain.configuration))
             .with_source(error)
     })?;
     Ok(configuration.row_id_high_water_mark)
@@ -67,7 +67,7 @@ impl RowIds {
             Error::internal(message)
         })?;
         let base = self.next;
-        self.next = base.checked_add(rows).ok_or_else(|| Error::invalid_input("the table has given all row ids there are"))?;
+        self.next = base.checked_add(rows).ok_or_else(|| Error::invalid_input("the table has no row ids left to give"))?;
         Ok((base, version))
     }
 

@@ -36,7 +36,10 @@ impl DeletionVector {
         let size = u32::from_be_bytes(*size);
         if i64::from(size) != i64::from(descriptor.size_in_bytes) {
             let (said, offset) = (descriptor.size_in_bytes, offset_of(descriptor));
-            return Err(Error::corrupt(name, format!("deletion vector at {offset}: the log says {said} bytes, the file {size}")));
+            return Err(Error::corrupt(
+                name,
+                format!("deletion vector at {offset}: its size is {said} bytes in the log, but {size} bytes in the file"),
+            ));
         }
         let (data, rest) = rest.split_at_checked(size as usize).ok_or_else(short)?;
         let (checksum, _) = rest.split_first_chunk::<4>().ok_or_else(short)?;
@@ -53,9 +56,12 @@ impl DeletionVector {
         if descriptor.storage_type != DvStorage::Inline {
             return Err(Error::invalid_input(format!("{name}: this deletion vector is not inline")));
         }
-        let bytes = z85::decode(&descriptor.path_or_inline_dv).ok_or_else(|| Error::corrupt(&name, "its text is not Z85"))?;
+        let bytes = z85::decode(&descriptor.path_or_inline_dv).ok_or_else(|| Error::corrupt(&name, "its string is not Z85"))?;
         let data = usize::try_from(descriptor.size_in_bytes).ok().and_then(|size| bytes.get(..size)).ok_or_else(|| {
-            Error::corrupt(&name, format!("{} bytes cannot hold the {} it should have", bytes.len(), descriptor.size_in_bytes))
+            Error::corrupt(
+                &name,
+                format!("it has {} bytes, but its size in the log is {}", bytes.len(), descriptor.size_in_bytes),
+            )
         })?;
         Self::parse_named(data, &name)?.counted(descriptor, &name)
     }
@@ -77,7 +83,7 @@ impl DeletionVector {
             return Ok(self);
         }
         let (said, has) = (descriptor.cardinality, self.len());
-        Err(Error::corrupt(name, format!("the log says that {said} rows are deleted, the deletion vector deletes {has}")))
+        Err(Error::corrupt(name, format!("the log says that {said} rows are deleted, but the deletion vector deletes {has}")))
     }
 }
 

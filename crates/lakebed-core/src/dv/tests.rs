@@ -76,9 +76,12 @@ fn read_delta_sparks_inline_vector_ignores_padding() {
 fn read_inline_vector_contradicting_descriptor_is_corrupt() {
     check_corrupt(
         DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 40, 5)),
-        "the log says that 5 rows are deleted, the deletion vector deletes 6",
+        "the log says that 5 rows are deleted, but the deletion vector deletes 6",
     );
-    check_corrupt(DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 41, 6)), "40 bytes cannot hold the 41");
+    check_corrupt(
+        DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 41, 6)),
+        "it has 40 bytes, but its size in the log is 41",
+    );
     check_corrupt(DeletionVector::from_inline(&inline(SPECIFIED_INLINE, -1, 6)), "cannot hold the -1");
     check_corrupt(DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 36, 6)), "ends too early");
     check_corrupt(DeletionVector::from_inline(&inline("wi5b~", 4, 6)), "not Z85");
@@ -181,7 +184,7 @@ fn read_framed_vector_contradicting_descriptor_is_corrupt() {
     let second = &bytes[descriptors[1].offset.unwrap() as usize..];
     assert_eq!(DeletionVector::parse_framed(second, &descriptors[1]).unwrap(), vectors[1]);
     // Both vectors are valid, but the descriptor of one does not match the bytes of the other.
-    check_corrupt(DeletionVector::parse_framed(&bytes[1..], &descriptors[1]), "bytes, the file 36");
+    check_corrupt(DeletionVector::parse_framed(&bytes[1..], &descriptors[1]), "bytes in the log, but 36 bytes in the file");
     let mut flipped = bytes[1..].to_vec();
     flipped[10] ^= 1;
     check_corrupt(DeletionVector::parse_framed(&flipped, &descriptors[0]), "checksum does not match");

@@ -32,7 +32,7 @@ impl GivenProperties {
             } else if lower == "delta.minwriterversion" {
                 writer = Some(version(name, value)?);
             } else if lower.starts_with("delta.constraints.") {
-                return Err(Error::invalid_input(format!("property {name}: give constraints as constraints, not as properties")));
+                return Err(Error::invalid_input(format!("property {name}: pass constraints as constraints, not as properties")));
             } else if lower.starts_with("delta.") {
                 let known = property::known_name(name)
                     .ok_or_else(|| Error::invalid_input(format!("there is no property {name}{}", similar(&lower))))?;
@@ -78,13 +78,13 @@ fn check_settable(name: &str, value: &str) -> Result<()> {
         | "delta.inCommitTimestampEnablementVersion"
         | "delta.requireCheckpointProtectionBeforeVersion"
         | "delta.rowTracking.materializedRowCommitVersionColumnName"
-        | "delta.rowTracking.materializedRowIdColumnName" => "writers keep it themselves; leave it out",
-        "delta.universalFormat.enabledFormats" => "lakebed writes no metadata of other formats",
+        | "delta.rowTracking.materializedRowIdColumnName" => "lakebed maintains this property itself; leave it out",
+        "delta.universalFormat.enabledFormats" => "lakebed does not write the metadata of other formats",
         "delta.isolationLevel" if value.trim().eq_ignore_ascii_case("SnapshotIsolation") => {
-            "a table's own level is Serializable or WriteSerializable"
+            "the isolation level of a table must be Serializable or WriteSerializable"
         }
         "delta.targetFileSize" if parse_size_bytes(value).is_ok_and(|size| size < LEAST_FILE_SIZE_BYTES) => {
-            "files of less than 1024 bytes would be little but their footers"
+            "a file of less than 1024 bytes would hold little more than its footer"
         }
         _ => return Ok(()),
     };

@@ -70,7 +70,7 @@ fn refuse_names_table_features_and_remedy() {
     let error = check_read(&protocol_with(&["deletionVectors", "catalogManaged", "somethingNew"]), TABLE).unwrap_err();
     assert_eq!(
         error.message(),
-        "s3://bucket/t: the table needs reader features that lakebed does not have: catalogManaged (a catalog decides which commits \
+        "s3://bucket/t: the table needs reader features that lakebed does not support: catalogManaged (a catalog decides which commits \
          count, so the table cannot be read by its path; go through the catalog), somethingNew (not known to this version)"
     );
 }
@@ -86,12 +86,12 @@ fn writer_features_are_no_readers_business() {
 fn protocols_that_are_not_known_are_refused() {
     let error = check_read(&protocol(4, 7, Some(&[]), Some(&[])), TABLE).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::UnsupportedFeature { features: vec!["minReaderVersion 4".to_owned()] });
-    let expected = "s3://bucket/t: the table asks for reader version 4, and this lakebed knows versions up to 3; a newer lakebed may read it";
+    let expected = "s3://bucket/t: the table needs reader version 4, and this version of lakebed supports versions up to 3; a newer version of lakebed may read it";
     assert_eq!(error.message(), expected);
     let error = check_read(&protocol(0, 2, None, None), TABLE).unwrap_err();
-    assert_eq!(error.message(), "s3://bucket/t: the protocol asks for reader version 0, which does not exist");
+    assert_eq!(error.message(), "s3://bucket/t: the protocol requires reader version 0, which does not exist");
     let error = check_read(&protocol(3, 7, None, Some(&["deletionVectors"])), TABLE).unwrap_err();
-    assert_eq!(error.message(), "s3://bucket/t: the protocol asks for reader version 3 but lists no readerFeatures");
+    assert_eq!(error.message(), "s3://bucket/t: the protocol requires reader version 3 but lists no readerFeatures");
 }
 
 #[test]

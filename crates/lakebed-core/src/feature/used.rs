@@ -39,8 +39,8 @@ pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TablePr
         listed => listed,
     };
     let message = format!(
-        "the metadata uses table features that the protocol does not list: {} (it lists {listed}); whoever wrote it has to add them to the \
-         protocol, or to take the properties and types that need them out of the metadata",
+        "the metadata uses table features that the protocol does not list: {} (it lists {listed}); the writer that created this \
+         metadata must add them to the protocol, or remove the properties and types that need them",
         missing.join(", ")
     );
     Err(Error::corrupt(table, message))

@@ -84,7 +84,7 @@ pub fn check_v2(actions: &[Action], version: u64, file: &str, classic_name: bool
     match (found.next(), found.next()) {
         (Some(_), Some(_)) => Err(Error::corrupt(file, "more than one checkpointMetadata")),
         (Some(found), None) if u64::try_from(found) != Ok(version) => {
-            Err(Error::corrupt(file, format!("checkpointMetadata is of version {found}, the file of version {version}")))
+            Err(Error::corrupt(file, format!("checkpointMetadata is of version {found}, but the file is of version {version}")))
         }
         (None, _) if classic_name => match actions.iter().any(|action| matches!(action, Action::Sidecar(_))) {
             true => Err(Error::corrupt(file, "sidecars without checkpointMetadata")),

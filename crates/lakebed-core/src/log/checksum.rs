@@ -154,7 +154,7 @@ fn inner(action: Action) -> Result<Value> {
         Value::Object(line) => line.into_iter().next().map(|(_, fields)| fields),
         _ => None,
     }
-    .ok_or_else(|| Error::internal("an action that is no JSON object"))
+    .ok_or_else(|| Error::internal("an action is not valid JSON"))
 }
 
 /// Returns the action that these fields would be in a line of a commit.

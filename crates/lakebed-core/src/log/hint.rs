@@ -56,13 +56,13 @@ pub fn parse(bytes: &[u8]) -> Result<Hint> {
     if text.is_empty() {
         return Err(no_hint("it is empty"));
     }
-    canonical::check_unique_keys(text).map_err(|error| no_hint("it is not sound JSON").with_source(error))?;
+    canonical::check_unique_keys(text).map_err(|error| no_hint("it is not valid JSON").with_source(error))?;
     let fields: Map<String, Value> =
         serde_json::from_slice(text).map_err(|error| no_hint("it is not a JSON object").with_source(error))?;
     if let Some(stored) = fields.get(canonical::CHECKSUM_KEY).filter(|stored| !stored.is_null())
         && !canonical::checksums(&fields).iter().any(|checksum| Some(checksum.as_str()) == stored.as_str())
     {
-        return Err(no_hint(format!("its checksum is not {stored}: it was torn or tampered with")));
+        return Err(no_hint(format!("its checksum is not {stored}: the file is incomplete or was changed")));
     }
     from_fields(&fields).ok_or_else(|| no_hint("it names no version"))
 }

@@ -98,7 +98,7 @@ pub fn primitive_to_arrow(primitive: PrimitiveType) -> Result<ArrowType> {
             // The scale is at most 38, so it fits.
             ArrowType::Decimal128(precision, scale.cast_signed())
         }
-        PrimitiveType::Decimal { .. } => return Err(Error::schema_mismatch(format!("there is no {primitive}"))),
+        PrimitiveType::Decimal { .. } => return Err(Error::schema_mismatch(format!("the type {primitive} does not exist"))),
         PrimitiveType::Variant => ArrowType::Struct(Fields::from(vec![
             Field::new("metadata", ArrowType::Binary, false),
             Field::new("value", ArrowType::Binary, false),

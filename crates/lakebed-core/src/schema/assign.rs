@@ -58,12 +58,12 @@ fn hint(table: &DataType, data: &DataType) -> Option<&'static str> {
     use PrimitiveType as P;
     match (table, data) {
         (DataType::Primitive(P::Timestamp), DataType::Primitive(P::TimestampNtz)) => {
-            Some("an instant needs a time zone: give the data one, such as UTC")
+            Some("the table's values are instants: give the data's column a time zone, such as UTC")
         }
         (DataType::Primitive(P::TimestampNtz), DataType::Primitive(P::Timestamp)) => {
-            Some("a wall-clock time has no time zone: take it off the data")
+            Some("the table's timestamps have no time zone: remove the time zone from the data")
         }
-        (DataType::Primitive(_), DataType::Primitive(P::String)) => Some("parse the texts first"),
+        (DataType::Primitive(_), DataType::Primitive(P::String)) => Some("parse the strings first"),
         _ => None,
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType>
     Ok(match data_type {
         DataType::Primitive(PrimitiveType::String) => match char_length(words) {
             Some(length) if length > MOST_CHARACTERS => {
-                let message = format!("char({length}) is longer than lakebed pads, {MOST_CHARACTERS} characters");
+                let message = format!("char({length}) is too long: lakebed pads strings to at most {MOST_CHARACTERS} characters");
                 return Err(Error::unsupported(vec![format!("char({length})")], message));
             }
             Some(length) => PrimitiveType::Char { length }.into(),
@@ -180,7 +180,7 @@ pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
     }
     let bytes = missing.saturating_add(texts.value_data().len());
     if i32::try_from(bytes).is_err() {
-        return Err(Error::batch_too_large(format!("{} texts padded to {length} characters", texts.len())));
+        return Err(Error::batch_too_large(format!("{} strings padded to {length} characters", texts.len())));
     }
     let mut padded = StringBuilder::with_capacity(texts.len(), bytes);
     for text in texts {

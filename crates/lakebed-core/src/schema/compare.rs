@@ -21,7 +21,7 @@ pub fn first_obstacle(rows: &StructType, wanted: &StructType, widen: bool) -> Op
 fn in_struct(rows: &StructType, wanted: &StructType, widen: bool, place: &str) -> Option<String> {
     let missing = rows.fields.iter().find(|field| wanted.field(&field.name).is_none());
     if let Some(field) = missing {
-        return Some(format!("column {place}{} is not there", field.name));
+        return Some(format!("column {place}{} is missing", field.name));
     }
     wanted.fields.iter().find_map(|field| {
         let name = format!("{place}{}", field.name);
@@ -94,7 +94,7 @@ impl fmt::Display for ColumnChanges {
         let renamed = self.renamed.iter().map(|(from, to)| format!("column {from} renamed to {to}"));
         let dropped = self.dropped.iter().map(|name| format!("column {name} dropped"));
         let widened = self.widened.iter().map(|(name, from, to)| format!("column {name} widened from {from} to {to}"));
-        let retyped = self.retyped.iter().map(|name| format!("column {name} of another type"));
+        let retyped = self.retyped.iter().map(|name| format!("the type of column {name} changed"));
         f.write_str(&renamed.chain(dropped).chain(widened).chain(retyped).collect::<Vec<_>>().join(", "))
     }
 }

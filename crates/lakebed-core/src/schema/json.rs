@@ -166,7 +166,7 @@ fn parse_struct(object: &Map<String, Value>, path: &SchemaPath) -> Result<Struct
     for value in list {
         let field = parse_field(value, path)?;
         if !seen.insert(field.name.to_lowercase()) {
-            let message = "stands there more than once (names that differ by case alone are the same)";
+            let message = "appears more than once (names that differ only in case are the same)";
             return Err(Error::corrupt(SchemaPath::Inside(path, &field.name).to_string(), message));
         }
         fields.push(field);
@@ -258,7 +258,7 @@ fn part<'a>(object: &'a Map<String, Value>, key: &str, path: &SchemaPath) -> Res
 }
 
 fn text<'a>(object: &'a Map<String, Value>, key: &str, path: &SchemaPath) -> Result<&'a str> {
-    part(object, key, path)?.as_str().ok_or_else(|| Error::corrupt(path.to_string(), format!("{key:?} is not text")))
+    part(object, key, path)?.as_str().ok_or_else(|| Error::corrupt(path.to_string(), format!("{key:?} is not a string")))
 }
 
 /// Returns a flag about nulls. If it is absent, nulls are allowed.

@@ -140,7 +140,7 @@ impl StructRows<'_> {
             let updated = match (column, &indexed.kind) {
                 (Column::Struct(columns), IndexedKind::Struct(fields)) => self.within(array, nulls)?.update(columns, fields),
                 (Column::Leaf(leaf), _) => leaf.update(array, nulls.as_ref()),
-                _ => Err(Error::internal("the plan of statistics has changed")),
+                _ => Err(Error::internal("the plan of statistics does not match the data")),
             };
             updated.map_err(|error| error.within(format!("column {}", indexed.name)))?;
         }

@@ -160,7 +160,9 @@ fn bounded(leaf: &DataType) -> Option<PrimitiveType> {
 }
 
 fn not_names(list: &str) -> Error {
-    let message = format!("its value {list:?} must be column names with commas between, odd names and parts in backticks");
+    let message = format!(
+        "its value {list:?} must be column names separated by commas; write unusual names, and each part of a path, in backticks"
+    );
     Error::corrupt("property delta.dataSkippingStatsColumns", message)
 }
 

@@ -114,7 +114,8 @@ impl Scalar {
             Self::Binary(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => text.to_owned(),
                 Err(error) => {
-                    let message = "bytes that are not UTF-8 cannot be a partition value: Delta keeps partition values as text";
+                    let message =
+                        "bytes that are not UTF-8 cannot be a partition value: Delta stores partition values as strings";
                     return Err(Error::invalid_input(message).with_source(error));
                 }
             },

@@ -111,12 +111,12 @@ fn place(bits: u128) -> usize {
 fn check_rows(array: &dyn Array) -> Result<()> {
     match array.len().checked_mul(LONGEST_TEXT).map(i32::try_from) {
         Some(Ok(_)) => Ok(()),
-        _ => Err(Error::batch_too_large(format!("{} partition values as text", array.len()))),
+        _ => Err(Error::batch_too_large(format!("{} partition values as strings", array.len()))),
     }
 }
 
 fn other_type(array: &dyn Array, data_type: PrimitiveType) -> Error {
-    Error::internal(format!("values of {} are not those of {data_type}", array.data_type()))
+    Error::internal(format!("the type of values is {}, not {data_type}", array.data_type()))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// string and Hive's name for the partition of nulls become null, as in Delta Spark. The same holds
 /// for these values as bytes. PROTOCOL "Partition Value Serialization".
 pub fn stored_partition_values(values: ArrayRef, data_type: PrimitiveType) -> Result<ArrayRef> {
-    let other_type = || Error::internal(format!("values of {} are not those of {data_type}", values.data_type()));
+    let other_type = || Error::internal(format!("the type of values is {}, not {data_type}", values.data_type()));
     Ok(match data_type {
         PrimitiveType::String | PrimitiveType::Char { .. } => {
             match with_nulls(values.as_string_opt::<i32>().ok_or_else(other_type)?)? {

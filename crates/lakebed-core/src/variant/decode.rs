@@ -13,7 +13,7 @@ const COUNTED: std::ops::RangeInclusive<usize> = 15..=16;
 /// Returns the fields of an object, each as the id of its name and its value.
 pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
     let layout = Layout::of(value)?.filter(|layout| layout.id_width > 0);
-    let layout = layout.ok_or_else(|| broken("an object with typed fields keeps the others in a value that is no object"))?;
+    let layout = layout.ok_or_else(|| broken("the value beside the typed fields of an object is not an object"))?;
     let field = |index: usize| -> Result<(u32, &[u8])> {
         let id = number(value, layout.ids + index * layout.id_width, layout.id_width)?;
         let start = layout.values + number(value, layout.offsets + index * layout.offset_width, layout.offset_width)?;

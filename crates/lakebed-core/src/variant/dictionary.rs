@@ -42,7 +42,8 @@ impl Dictionary {
         for index in 0..count {
             let start = decode::number(metadata, offsets + index * width, width)?;
             let end = decode::number(metadata, offsets + (index + 1) * width, width)?;
-            let name = metadata.get(text + start..text + end).ok_or_else(|| broken("a name lies outside its metadata"))?;
+            let name =
+                metadata.get(text + start..text + end).ok_or_else(|| broken("a name reaches past the end of the metadata"))?;
             self.add(name)?;
         }
         self.read = count;
@@ -59,8 +60,10 @@ impl Dictionary {
     }
 
     pub(super) fn name(&self, id: u32) -> Result<&[u8]> {
-        let name =
-            self.names.get(id as usize).ok_or_else(|| broken(&format!("a field has the name {id}, which does not exist")))?;
+        let name = self
+            .names
+            .get(id as usize)
+            .ok_or_else(|| broken(&format!("a field refers to name {id}, which its metadata does not have")))?;
         Ok(name)
     }
 

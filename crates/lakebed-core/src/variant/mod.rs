@@ -67,7 +67,7 @@ impl Default for Column {
 impl Column {
     fn end_row(&mut self) -> Result<()> {
         let end = i32::try_from(self.bytes.len());
-        self.offsets.push(end.map_err(|_| Error::batch_too_large("variants put together"))?);
+        self.offsets.push(end.map_err(|_| Error::batch_too_large("a column of variants"))?);
         Ok(())
     }
 

@@ -53,7 +53,7 @@ impl<'a> Scalar<'a> {
             Binary => |column, row, out| counted(BINARY, column.as_binary::<i32>().value(row), out),
             Utf8 => |column, row, out| string(STRING, column.as_string::<i32>().value(row).as_bytes(), out),
             FixedSizeBinary(UUID_BYTES) => |column, row, out| put(UUID, column.as_fixed_size_binary().value(row), out),
-            other => return Err(Error::schema_mismatch(format!("a variant has no values of the type {other}"))),
+            other => return Err(Error::schema_mismatch(format!("a variant cannot hold values of type {other}"))),
         };
         Ok(Self { column, write })
     }
@@ -79,7 +79,7 @@ fn put(kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// Encodes a decimal in as many bytes as the column's precision requires.
 fn decimal(column: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<()> {
     let ArrowType::Decimal128(precision, scale) = column.data_type() else {
-        return Err(Error::internal("a decimal that is none"));
+        return Err(Error::internal("a decimal column has another type"));
     };
     let (kind, width) = match precision {
         0..=9 => (8, 4),

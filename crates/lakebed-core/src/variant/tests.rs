@@ -93,13 +93,16 @@ fn elements_without_a_value_are_null() {
 fn broken_bytes_are_refused() {
     check_error(
         &variant(NAMES, Some(&[4]), object(1)),
-        "variant: an object with typed fields keeps the others in a value that is no object",
+        "variant: the value beside the typed fields of an object is not an object",
     );
     check_error(&variant(NAMES, Some(&[2, 9]), object(1)), "variant: its bytes end too early");
-    check_error(&variant(NAMES, Some(&[2, 1, 9, 0, 1, 4]), object(1)), "variant: a field has the name 9, which does not exist");
+    check_error(
+        &variant(NAMES, Some(&[2, 1, 9, 0, 1, 4]), object(1)),
+        "variant: a field refers to name 9, which its metadata does not have",
+    );
     check_error(&variant(&[], None, object(1)), "variant: its metadata is empty");
     check_error(&variant(&[1, 9], None, object(1)), "variant: its bytes end too early");
-    check_error(&variant(&[1, 1, 0, 9], None, object(1)), "variant: a name lies outside its metadata");
+    check_error(&variant(&[1, 1, 0, 9], None, object(1)), "variant: a name reaches past the end of the metadata");
 }
 
 #[test]

@@ -252,7 +252,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     type Value = Entries<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object of texts")
+        f.write_str("a JSON object whose values are strings")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {

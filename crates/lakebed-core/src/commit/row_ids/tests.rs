@@ -26,7 +26,7 @@ fn give_row_ids_refuses_impossible_row_count() {
         let expected = "a: a file of a table with row tracking needs the number of its rows in its statistics";
         check_error(give(stats, 9), ErrorKind::Internal, expected);
     }
-    check_error(give(r#"{"numRecords":1}"#, i64::MAX), ErrorKind::InvalidInput, "the table has given all row ids there are");
+    check_error(give(r#"{"numRecords":1}"#, i64::MAX), ErrorKind::InvalidInput, "the table has no row ids left to give");
 }
 
 #[test]
@@ -39,5 +39,5 @@ fn row_id_mark_round_trips() {
     assert_eq!(high_water_mark(Some(&DomainMetadata { removed: true, ..domain(7).unwrap() })).unwrap(), NONE_GIVEN);
     let broken = DomainMetadata { configuration: "{}".to_owned(), ..domain(7).unwrap() };
     let kind = ErrorKind::Corrupt { path: DOMAIN.to_owned() };
-    check_error(high_water_mark(Some(&broken)), kind, "delta.rowTracking: the domain's configuration is not understood: {}");
+    check_error(high_water_mark(Some(&broken)), kind, "delta.rowTracking: the domain's configuration cannot be parsed: {}");
 }

@@ -120,7 +120,7 @@ fn draft_requires_partition_values_by_physical_name() {
 #[test]
 fn features_that_lakebed_cannot_write_are_named() {
     let unknown = |kind: &str| {
-        format!("memory://t: the table needs {kind} features that lakebed does not have: novelty (not known to this version)")
+        format!("memory://t: the table needs {kind} features that lakebed does not support: novelty (not known to this version)")
     };
     let kind = || ErrorKind::UnsupportedFeature { features: vec!["novelty".to_owned()] };
     let of_writers = crate::action::Protocol { reader_features: Some(Vec::new()), ..protocol_with(&["novelty"]) };

@@ -388,7 +388,13 @@ fn check_v2_checkpoint_requires_its_version() {
     assert_eq!(message(&[], true), Ok(()));
     assert_eq!(message(&[], false), Err("f: a V2 checkpoint without checkpointMetadata".to_owned()));
     assert_eq!(message(&[sidecar], true), Err("f: sidecars without checkpointMetadata".to_owned()));
-    assert_eq!(message(&[version(6)], false), Err("f: checkpointMetadata is of version 6, the file of version 7".to_owned()));
-    assert_eq!(message(&[version(-1)], true), Err("f: checkpointMetadata is of version -1, the file of version 7".to_owned()));
+    assert_eq!(
+        message(&[version(6)], false),
+        Err("f: checkpointMetadata is of version 6, but the file is of version 7".to_owned())
+    );
+    assert_eq!(
+        message(&[version(-1)], true),
+        Err("f: checkpointMetadata is of version -1, but the file is of version 7".to_owned())
+    );
     assert_eq!(message(&[version(7), version(7)], false), Err("f: more than one checkpointMetadata".to_owned()));
 }

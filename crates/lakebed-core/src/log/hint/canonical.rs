@@ -134,7 +134,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
         let mut keys = HashSet::new();
         while let Some((key, UniqueKeys)) = fields.next_entry::<String, UniqueKeys>()? {
             if !keys.insert(key) {
-                return Err(A::Error::custom("a key stands twice in one object"));
+                return Err(A::Error::custom("an object has the same key twice"));
             }
         }
         Ok(UniqueKeys)

@@ -112,7 +112,7 @@ fn parse_hint_ignores_fields_of_wrong_type() {
 fn parse_untrustworthy_hint_names_the_reason() {
     check_refused(b"", "it is empty");
     check_refused(b" \n", "it is empty");
-    check_refused(b"{\"version\":1", "it is not sound JSON");
+    check_refused(b"{\"version\":1", "it is not valid JSON");
     check_refused(b"[1]", "it is not a JSON object");
     check_refused(b"{\"size\":1}", "it names no version");
     check_refused(b"{\"version\":-1}", "it names no version");
@@ -121,12 +121,12 @@ fn parse_untrustworthy_hint_names_the_reason() {
     // hint is refused.
     check_refused(
         br#"{"version":1,"size":3,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb","size":2}"#,
-        "it is not sound JSON",
+        "it is not valid JSON",
     );
     check_refused(br#"{"version":1,"size":3,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb"}"#, "its checksum is not");
     assert!(parse(br#"{"version":1,"size":2,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb"}"#).is_ok());
     check_refused(br#"{"version":1,"checksum":5}"#, "its checksum is not");
-    check_refused("[".repeat(1000).as_bytes(), "it is not sound JSON");
+    check_refused("[".repeat(1000).as_bytes(), "it is not valid JSON");
 }
 
 #[test]

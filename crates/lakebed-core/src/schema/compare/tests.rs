@@ -66,9 +66,9 @@ fn check_changes(old: &str, new: &str, expected: &str) {
 #[test]
 fn compare_allows_missing_columns_but_no_more() {
     check_obstacle("id long", "id long, name string", false, None);
-    check_obstacle("id long, name string", "id long", false, Some("column name is not there"));
+    check_obstacle("id long, name string", "id long", false, Some("column name is missing"));
     check_obstacle("s {x long}", "s {x long, y long}", false, None);
-    check_obstacle("l [{x long, y long}]", "l [{x long}]", false, Some("column l.element.y is not there"));
+    check_obstacle("l [{x long, y long}]", "l [{x long}]", false, Some("column l.element.y is missing"));
     check_obstacle("Id long", "id long", false, Some("column id is spelled Id"));
 }
 
@@ -110,7 +110,7 @@ fn types_are_followed_down_to_elements() {
         ]
         .join(", "),
     );
-    check_changes("id long", "id string", "column id of another type");
+    check_changes("id long", "id string", "the type of column id changed");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn impossible_decimals_are_refused() {
 #[test]
 fn parse_refuses_names_differing_only_by_case() {
     let twice = r#"{"type":"struct","fields":[{"name":"É","type":"long"},{"name":"é","type":"long"}]}"#;
-    let message = "stands there more than once (names that differ by case alone are the same)";
+    let message = "appears more than once (names that differ only in case are the same)";
     check_error(twice, &format!("schema: column é: {message}"));
     let nested = format!(r#"{{"type":"struct","fields":[{{"name":"s","type":{twice}}}]}}"#);
     check_error(&nested, &format!("schema: column s.é: {message}"));
@@ -119,7 +119,7 @@ fn what_is_no_schema_is_refused() {
     check_error(r#"{"type":"struct"}"#, r#"schema: "fields" is missing"#);
     check_error(r#"{"type":"struct","fields":{}}"#, "schema: the fields of a struct are not a list");
     check_error(r#"{"type":"struct","fields":[1]}"#, "schema: a field of a struct is not an object");
-    check_error(r#"{"type":"struct","fields":[{"name":1}]}"#, r#"schema: "name" is not text"#);
+    check_error(r#"{"type":"struct","fields":[{"name":1}]}"#, r#"schema: "name" is not a string"#);
     check_error(r#"{"type":"struct","fields":[{"name":"c"}]}"#, r#"schema: column c: "type" is missing"#);
     check_error(
         r#"{"type":"struct","fields":[{"name":"c","type":"long","nullable":"no"}]}"#,

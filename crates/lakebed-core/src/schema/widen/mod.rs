@@ -80,8 +80,9 @@ fn check_change(change: &Value, column: &str) -> Result<()> {
     match (parse_primitive_name(from), parse_primitive_name(to)) {
         (Some(from), Some(to)) if is_widening(from, to) => Ok(()),
         _ => {
-            let message =
-                format!("schema: column {column}: its type was changed from {from} to {to}, which lakebed cannot follow");
+            let message = format!(
+                "schema: column {column}: its type was changed from {from} to {to}, and lakebed does not support this change"
+            );
             Err(Error::unsupported(vec!["typeWidening".to_owned()], message))
         }
     }

@@ -99,7 +99,7 @@ fn plan_with_malformed_column_names_is_refused() {
         assert_eq!(
             error.message(),
             format!(
-                "property delta.dataSkippingStatsColumns: its value {list:?} must be column names with commas between, odd names and parts in backticks"
+                "property delta.dataSkippingStatsColumns: its value {list:?} must be column names separated by commas; write unusual names, and each part of a path, in backticks"
             )
         );
     }

@@ -87,7 +87,7 @@ fn print_void_gives_null_and_refuses_variant() {
 #[test]
 fn an_array_of_another_type_is_refused() {
     let error = print_partition_column(&Int32Array::from(vec![1]), PrimitiveType::Long).unwrap_err();
-    assert_eq!(error.message(), "values of Int32 are not those of long");
+    assert_eq!(error.message(), "the type of values is Int32, not long");
     let cents = Decimal128Array::from(vec![1]).with_precision_and_scale(5, 2).unwrap();
     assert!(print_partition_column(&cents, PrimitiveType::Decimal { precision: 5, scale: 1 }).is_err());
     assert!(print_partition_column(&BinaryArray::from(vec![&[0xff][..]]), PrimitiveType::Binary).is_err());

@@ -95,7 +95,7 @@ fn change_table_id_or_layout_conflicts() {
         change(&mut new);
         outcome(metadata(&[]), &new)
     };
-    assert_eq!(changed(|new| new.id = "two".to_owned()), "the table: it was dropped and made anew");
+    assert_eq!(changed(|new| new.id = "two".to_owned()), "the table: it was dropped and created again");
     assert_eq!(changed(|new| new.partition_columns.clear()), "the partition columns");
     assert_eq!(changed(|new| new.format.provider = "orc".to_owned()), "the format");
     assert_eq!(changed(|new| new.name = Some("t".to_owned())), "ok");

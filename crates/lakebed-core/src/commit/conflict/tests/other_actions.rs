@@ -45,7 +45,7 @@ fn features_may_come_and_may_not_go() {
 
 #[test]
 fn winner_with_unknown_feature_is_named() {
-    let expected = "it changed the protocol to one that lakebed cannot write; run the operation again on top of it: memory://t: the table needs reader features that lakebed does not have: novelty (not known to this version)";
+    let expected = "it changed the protocol to one that lakebed cannot write; run the operation again on top of it: memory://t: the table needs reader features that lakebed does not support: novelty (not known to this version)";
     check_protocol(&protocol_with(&[]), &protocol_with(&["novelty"]), expected);
 }
 
@@ -72,7 +72,7 @@ fn advance_of_read_application_conflicts() {
     assert_eq!(wish.outcome(&base, &[txn("another")]), "ok");
     assert_eq!(wish.outcome(&base, &[txn("another"), txn("mine")]), "Transaction");
     let error = wish.check(&base, &[said("WRITE"), txn("mine")]).unwrap_err();
-    let expected = "memory://t: WRITE was committed first, as version 5: it set application \"mine\" to version 7; run the operation again on top of it";
+    let expected = "memory://t: WRITE was committed first, as version 5: it set the transaction identifier of application \"mine\" to version 7; run the operation again on top of it";
     assert_eq!(error.message(), expected);
 }
 

@@ -39,9 +39,9 @@ fn cast_struct(structs: &StructArray, fields: &Fields) -> Result<StructArray> {
 
 fn cast_map(map: &MapArray, entries: &FieldRef) -> Result<MapArray> {
     let DataType::Struct(fields) = entries.data_type() else {
-        return Err(Error::internal("a map whose entries are no struct"));
+        return Err(Error::internal("the entries of a map array are not a struct array"));
     };
-    let [key, value] = fields.as_ref() else { return Err(Error::internal("a map without key and value")) };
+    let [key, value] = fields.as_ref() else { return Err(Error::internal("a map array has no keys or no values")) };
     let columns = vec![
         cast_to_field(Some(map.keys()), key, map.keys().len())?,
         cast_to_field(Some(map.values()), value, map.values().len())?,
@@ -51,5 +51,8 @@ fn cast_map(map: &MapArray, entries: &FieldRef) -> Result<MapArray> {
 }
 
 fn cast_error(field: &Field, array: &ArrayRef) -> Error {
-    Error::corrupt("_delta_log", format!("{} cannot be read as {}, it is {}", field.name(), field.data_type(), array.data_type()))
+    Error::corrupt(
+        "_delta_log",
+        format!("{} cannot be read as {}, its type is {}", field.name(), field.data_type(), array.data_type()),
+    )
 }

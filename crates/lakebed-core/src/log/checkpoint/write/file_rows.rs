@@ -83,7 +83,7 @@ impl FileRows {
                 column::STATS if self.writes_json => Arc::new(texts.clone()),
                 column::STATS_PARSED => match &self.parsed {
                     Some(parsed) => Arc::new(parsed.parse(&texts)?),
-                    None => return Err(Error::internal("stats_parsed without columns")),
+                    None => return Err(Error::internal("stats_parsed was requested without columns")),
                 },
                 _ => common_column(files.batch(), field)?,
             });
@@ -117,7 +117,7 @@ fn common_column(batch: &RecordBatch, field: &Field) -> Result<ArrayRef> {
 /// Replaces structs of nulls, which some writers store for an absent deletion vector, by null. Some
 /// readers would take such a struct for a deletion vector.
 fn deletion_vectors(array: ArrayRef) -> Result<ArrayRef> {
-    let Some(structs) = array.as_struct_opt() else { return Err(Error::internal("deletion vectors that are no structs")) };
+    let Some(structs) = array.as_struct_opt() else { return Err(Error::internal("the deletion vectors are not a struct array")) };
     let (fields, columns, nulls) = structs.clone().into_parts();
     let there = columns.first().and_then(|storage| storage.nulls().cloned());
     Ok(Arc::new(StructArray::try_new(fields, columns, NullBuffer::union(nulls.as_ref(), there.as_ref()))?))
@@ -127,14 +127,14 @@ fn deletion_vectors(array: ArrayRef) -> Result<ArrayRef> {
 /// partition columns has an empty map.
 fn without_nulls(array: ArrayRef) -> Result<ArrayRef> {
     let Some(map) = array.as_map_opt().filter(|map| map.null_count() > 0) else { return Ok(array) };
-    let DataType::Map(entries, _) = map.data_type() else { return Err(Error::internal("a map that is none")) };
+    let DataType::Map(entries, _) = map.data_type() else { return Err(Error::internal("a map column is not a map array")) };
     Ok(Arc::new(MapArray::try_new(Arc::clone(entries), map.offsets().clone(), map.entries().clone(), None, false)?))
 }
 
 fn fields_of(field: &Field) -> Result<&Fields> {
     match field.data_type() {
         DataType::Struct(fields) => Ok(fields),
-        _ => Err(Error::internal(format!("column {} is no struct", field.name()))),
+        _ => Err(Error::internal(format!("column {} is not a struct array", field.name()))),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<ActionRows>> {
             Action::CheckpointMetadata(found) => kinds.checkpoints.push(found),
             Action::Sidecar(found) => kinds.sidecars.push(found),
             Action::Add(_) | Action::Remove(_) | Action::Cdc(_) | Action::CommitInfo(_) => {
-                return Err(Error::internal("an action that is no row of its own in a checkpoint"));
+                return Err(Error::internal("an action that has no row of its own in a checkpoint"));
             }
         }
     }
@@ -72,7 +72,9 @@ impl ActionsByKind<'_> {
     fn metadata_columns(&self) -> Result<Vec<ArrayRef>> {
         let found = &self.metadata;
         let metadata = columns::metadata();
-        let DataType::Struct(fields) = metadata.data_type() else { return Err(Error::internal("metaData is no struct")) };
+        let DataType::Struct(fields) = metadata.data_type() else {
+            return Err(Error::internal("metaData is not a struct array"));
+        };
         let (_, format) = fields.find("format").ok_or_else(|| Error::internal("metaData without format"))?;
         let format = struct_of(
             format,
@@ -133,7 +135,7 @@ impl ActionsByKind<'_> {
 fn struct_of(field: &Field, columns: Vec<ArrayRef>) -> Result<StructArray> {
     match field.data_type() {
         DataType::Struct(fields) => Ok(StructArray::try_new(fields.clone(), columns, None)?),
-        _ => Err(Error::internal(format!("column {} is no struct", field.name()))),
+        _ => Err(Error::internal(format!("column {} is not a struct array", field.name()))),
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Tombstones<'a> {
             }
             self.alive = Some(alive);
         }
-        self.alive.as_ref().ok_or_else(|| Error::internal("the files that commits left in the table"))
+        self.alive.as_ref().ok_or_else(|| Error::internal("the set of visible files was not built"))
     }
 
     /// Returns the remaining tombstones of the commits.
