@@ -784,7 +784,7 @@ def test_a_file_is_no_table(table: lb.Table, tmp_path: Path) -> None:
     file = next((tmp_path / "t").glob("*.parquet"))
     before = everything(tmp_path)
     for one in (lambda: lb.Table(file), lambda: lb.write(file, DATA), lambda: lb.exists(f"file://{file}")):
-        with pytest.raises(lb.InvalidInputError, match="is a file; a table is a folder"):
+        with pytest.raises(lb.InvalidInputError, match="it is a file; a table is a folder"):
             one()
     assert everything(tmp_path) == before
 

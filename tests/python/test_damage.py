@@ -512,7 +512,7 @@ def _add_path(name: str, path: str) -> None:
     add(
         f"path_{name}",
         PLAIN,
-        Fails(lb.LakebedError, "outside of the table|out of the table"),
+        Fails(lb.LakebedError, "outside the table|out of the table"),
         lambda table: table.edit(lambda kind, content: content.update(path=path) if kind == "add" else None, 0),
     )
 

@@ -54,10 +54,10 @@ pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[
             ("the store does not accept the credentials: are they complete and not expired?", false, false)
         }
         E::AlreadyExists { .. } => ("already exists", false, false),
-        E::Precondition { .. } => ("was changed by somebody else", false, false),
-        E::NotSupported { .. } | E::NotImplemented { .. } => ("the store does not offer this operation", false, false),
-        E::InvalidPath { .. } => ("not a name that a store can hold", false, false),
-        E::UnknownConfigurationKey { .. } => ("an option that the store does not know", false, false),
+        E::Precondition { .. } => ("it was changed by another process", false, false),
+        E::NotSupported { .. } | E::NotImplemented { .. } => ("the store does not support this operation", false, false),
+        E::InvalidPath { .. } => ("the store allows no object of this name", false, false),
+        E::UnknownConfigurationKey { .. } => ("the store does not know this option", false, false),
         _ if denied(error) => ("permission denied", false, false),
         _ => ("the store failed", may_pass(error), false),
     };
@@ -82,7 +82,7 @@ fn file_error(error: io::Error, object: &str, otherwise: &str) -> Error {
     let said = match error.kind() {
         K::NotFound => "not found",
         K::PermissionDenied => "permission denied",
-        K::IsADirectory => "is a directory, not a file",
+        K::IsADirectory => "it is a directory, not a file",
         K::NotADirectory => "a part of this path is a file, not a directory",
         K::ReadOnlyFilesystem => "the file system is read-only",
         K::StorageFull => "no space is left on the device",

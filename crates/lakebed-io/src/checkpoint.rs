@@ -183,7 +183,7 @@ async fn open_files(store: &Store, files: &CheckpointFiles, page_index: PageInde
 }
 
 async fn open_file(store: &Store, files: &CheckpointFiles, index: usize, page_index: PageIndex) -> Result<ParquetFile> {
-    let file = files.files.get(index).ok_or_else(|| Error::internal("a checkpoint without files"))?;
+    let file = files.files.get(index).ok_or_else(|| Error::internal("a checkpoint has no files"))?;
     let path = store.log_path(&file.path.name)?;
     checked(ParquetFile::open_replaceable(store, &path, Some(file.size), if_sliced(page_index, file.size)).await?)
 }
@@ -196,7 +196,7 @@ fn checked(file: ParquetFile) -> Result<ParquetFile> {
         |column: &&&str| schema.columns().iter().any(|leaf| leaf.path().parts().first().is_some_and(|root| root == *column));
     match FILES.iter().chain(columns::OTHERS).filter_map(|column| column.first()).any(|column| has(&column)) {
         true => Ok(file),
-        false => Err(Error::corrupt(file.name(), "a checkpoint without any column of actions")),
+        false => Err(Error::corrupt(file.name(), "the checkpoint has none of the columns that hold actions")),
     }
 }
 

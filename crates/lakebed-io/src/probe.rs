@@ -85,9 +85,10 @@ async fn is_kept(store: &Store, canary: &Path) -> Result<bool> {
 
 fn refused(store: &Store, name: &str) -> Error {
     let message = format!(
-        "{name}: this store does not keep put-if-absent (a write with `If-None-Match: *` must fail when the object is there), so two writers \
-         could take the same version and one commit would be lost. The table was not touched. Use a store or a version of this service that \
-         keeps it, such as S3, Azure, GCS, R2 or MinIO, or a local folder; or write with an engine that has a lock for this store"
+        "{name}: this store does not support put-if-absent (a write with `If-None-Match: *` must fail if the object exists), so \
+         two writers could create the same version and one commit would be lost. The table was not changed. Use a store, or a \
+         version of this one, that supports it, such as S3, Azure, GCS, R2 or MinIO, or a local folder; or write with an engine \
+         that has a lock for this store"
     );
     Error::new(ErrorKind::Store { object: store.url().to_owned(), retryable: false, not_found: false }, message)
 }

@@ -159,7 +159,7 @@ def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> Non
             ("s3n:bucket/t", "write s3n://bucket/t"),
             ("gcs:bucket/t", "write gcs://bucket/t"),
             ("wasbs:c@a/t", "write wasbs://c@a/t"),
-            (" s3://b/t", "has blanks before or behind it"),
+            (" s3://b/t", "it begins or ends with whitespace"),
             ("file:t", "file:///folder/table"),
             ("nope://b/t", "unknown scheme nope"),
             ("", "empty"),
@@ -169,7 +169,7 @@ def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> Non
             for attempt in by_format(spark, uri, folder)[:3]:
                 refused(attempt, said)
         for attempt in by_function(spark, "~nobody-of-that-name/t"):
-            refused(attempt, "write the whole path of that home folder", lb.InvalidInputError)
+            refused(attempt, "write the full path of that home folder", lb.InvalidInputError)
         for wrong in (None, 5, b"t", spark):
             refused(lambda wrong=wrong: lbs.write(spark.range(1), wrong), "it must be a URL or a path", TypeError)  # type: ignore[misc]
     assert os.listdir(folder) == []

@@ -43,7 +43,8 @@ async fn count_now(store: &Store, path: &Path) -> Result<RowCounts> {
     while let Some(batch) = batches.try_next().await? {
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
             let leaf = column.as_struct_opt().and_then(|action| action.columns().first());
-            let leaf = leaf.ok_or_else(|| Error::corrupt(file.name(), format!("column {} is no struct", field.name())))?;
+            let leaf =
+                leaf.ok_or_else(|| Error::corrupt(file.name(), format!("column {} is not a struct array", field.name())))?;
             let filled = (leaf.len() - leaf.null_count()) as u64;
             if filled > 0 {
                 *counts.entry(field.name().clone()).or_default() += filled;

@@ -106,7 +106,7 @@ impl Encoder {
     /// Encodes rows.
     pub fn write(&mut self, rows: &ActionRows) -> Result<()> {
         if self.schema.index_of(&rows.column).is_err() {
-            return Err(Error::internal(format!("{}: a file without the column {}", self.name, rows.column)));
+            return Err(Error::internal(format!("{}: the schema of the checkpoint lacks the column {}", self.name, rows.column)));
         }
         let array: ArrayRef = Arc::new(rows.array.clone());
         for start in (0..rows.len()).step_by(CHUNK_ROWS) {

@@ -98,5 +98,5 @@ async fn vector_outside_table_needs_permission() {
     descriptor.storage_type = DvStorage::AbsolutePath;
     descriptor.path_or_inline_dv = "s3://elsewhere/t/dv.bin".to_owned();
     let error = read_deletion_vector(&store_with("x", Vec::new()).await, descriptor).await.unwrap_err();
-    assert!(error.message().contains("outside of the table"), "{error}");
+    assert!(error.message().contains("outside the table"), "{error}");
 }

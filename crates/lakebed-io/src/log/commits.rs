@@ -71,8 +71,8 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
 /// into a commit, so the content of such a file was lost. A reader that ignores it loses rows
 /// without notice.
 pub fn without_actions(name: &str) -> Error {
-    let message = "holds no action, so what was committed as this version is lost, as after a loss of power; bring the file back from a \
-                   copy of the table (the versions before it can still be read)";
+    let message = "it holds no action, so the content of this commit was lost, for example by a power failure; restore the file \
+                   from a copy of the table (the versions before it can still be read)";
     Error::corrupt(name, message)
 }
 

@@ -139,14 +139,14 @@ fn is_passing(error: &Error) -> bool {
 
 fn taken_by_nobody(store: &Store, object: &object_store::path::Path) -> Error {
     let object = store.describe(object);
-    let message = format!("{object}: the store says both that it exists and that it does not");
+    let message = format!("{object}: the store reported that the object exists, and then that it does not");
     Error::new(ErrorKind::Store { object, retryable: true, not_found: false }, message)
 }
 
 fn unknown(object: &str, txn_id: &str, cause: Error) -> Error {
     let message = format!(
-        "{object}: whether this commit was written cannot be found out. Before you repeat it, look in the newest versions for a commitInfo \
-         with txnId {txn_id}: if it is there, all is done"
+        "{object}: lakebed cannot find out whether this commit was written. Before you retry, look in the newest versions for a \
+         commitInfo with txnId {txn_id}: if one has it, the commit succeeded"
     );
     Error::new(ErrorKind::CommitUnknown { txn_id: txn_id.to_owned() }, message).with_source(cause)
 }

@@ -81,7 +81,7 @@ impl FileBytes {
     /// Returns the bytes of these ranges of a local file. The call blocks.
     pub(super) fn read_local(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let Self::Local { file, name, .. } = self else {
-            return Err(Error::internal("a remote object was taken for a local file"));
+            return Err(Error::internal("a remote object was read as a local file"));
         };
         self.check(ranges)?;
         let mut read: Vec<(Range<u64>, Bytes)> = Vec::new();
@@ -98,7 +98,12 @@ impl FileBytes {
         match ranges.iter().find(|range| range.start > range.end || range.end > self.size()) {
             None => Ok(()),
             Some(range) => {
-                let said = format!("its metadata points at bytes {} to {} of {}", range.start, range.end, self.size());
+                let said = format!(
+                    "its metadata refers to bytes {} to {}, but the file has {} bytes",
+                    range.start,
+                    range.end,
+                    self.size()
+                );
                 Err(Error::corrupt(self.name(), said))
             }
         }

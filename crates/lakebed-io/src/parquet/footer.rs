@@ -202,7 +202,7 @@ impl FooterDecoder {
         if length.saturating_add(FOOTER_BYTES) > self.size {
             return Err(Error::corrupt(
                 &self.name,
-                format!("{length} bytes of metadata cannot be in a file of {} bytes", self.size),
+                format!("its metadata has {length} bytes according to the footer, but the whole file has {}", self.size),
             ));
         }
         Ok(())
@@ -215,12 +215,12 @@ fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<
     let mut rows = 0_i64;
     for (index, group) in metadata.row_groups().iter().enumerate() {
         if group.num_columns() != columns {
-            return Err(format!("row group {index} has {} columns, the schema {columns}", group.num_columns()));
+            return Err(format!("row group {index} has {} columns, but the schema has {columns}", group.num_columns()));
         }
         if group.num_rows() < 0 {
             return Err(format!("row group {index} has {} rows", group.num_rows()));
         }
-        rows = rows.checked_add(group.num_rows()).ok_or("its row groups have too many rows")?;
+        rows = rows.checked_add(group.num_rows()).ok_or("the sum of the rows of its row groups is too large")?;
         for column in group.columns() {
             let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
             let end = start.checked_add(column.compressed_size());
@@ -233,7 +233,10 @@ fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<
         }
     }
     if rows != metadata.file_metadata().num_rows() {
-        return Err(format!("it says that it has {} rows, its row groups have {rows}", metadata.file_metadata().num_rows()));
+        return Err(format!(
+            "its footer says that it has {} rows, but its row groups have {rows}",
+            metadata.file_metadata().num_rows()
+        ));
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ impl<T: Send + 'static> Lanes<T> {
     /// Waits until one more task may be started.
     pub async fn slot(&self) -> Result<Slot> {
         let slots = Arc::clone(&self.slots);
-        slots.acquire_owned().await.map(Slot).map_err(|_| Error::internal("the slots of a stream were closed"))
+        slots.acquire_owned().await.map(Slot).map_err(|_| Error::internal("the semaphore of a stream was closed"))
     }
 
     /// Waits until all results of all started tasks have been taken. `kept` is a slot that the
@@ -172,5 +172,5 @@ impl<T> Stream for InOrder<T> {
 /// Returns the error of a producer that ended without an outcome. Such an end must never look like
 /// the end of the data.
 fn stopped() -> Error {
-    Error::internal("reading stopped before its end: a task of it was ended or failed")
+    Error::internal("reading stopped before its end: one of its tasks was cancelled or failed")
 }

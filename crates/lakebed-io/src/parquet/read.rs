@@ -62,7 +62,7 @@ impl Cores {
         F: FnOnce() -> Result<T> + Send + 'static,
     {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| Error::internal("the cores of a stream were closed"))?;
+        let permit = permit.map_err(|_| Error::internal("the semaphore of a stream was closed"))?;
         let task = tokio::task::spawn_blocking(move || {
             let result = work();
             drop(permit);
@@ -120,7 +120,7 @@ impl ParquetFile {
         if let Some(row_groups) = options.row_groups {
             let count = self.metadata.num_row_groups();
             if row_groups.iter().any(|index| *index >= count) {
-                return Err(Error::internal(format!("{}: a row group beyond its {count} was asked for", self.name())));
+                return Err(Error::internal(format!("{}: a row group was requested beyond the last of {count}", self.name())));
             }
             builder = builder.with_row_groups(row_groups);
         }
@@ -248,7 +248,7 @@ where
         if self.keyed.is_some() {
             return self.decoder.push_ranges(others, of_others).at(self.file.name());
         }
-        let metadata = options.metadata.clone().ok_or_else(|| Error::internal("columns were chosen without metadata"))?;
+        let metadata = options.metadata.clone().ok_or_else(|| Error::internal("columns were selected without metadata"))?;
         self.decoder = self.file.decoder(metadata, options)?;
         Ok(())
     }

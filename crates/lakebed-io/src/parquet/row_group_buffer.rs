@@ -165,7 +165,7 @@ impl RowGroupBuffer {
             return Ok(tail);
         }
         let done = self.busy.join_next().await;
-        done.ok_or_else(|| Error::internal("a file was written to after that failed"))?.at("sending a file")?
+        done.ok_or_else(|| Error::internal("a file was written to after a write to it failed"))?.at("sending a file")?
     }
 }
 
@@ -188,7 +188,7 @@ impl FileEnd {
         while let Some(block) = blocks.recv().await {
             write(&mut self.upload, block, &self.is_given_up).await?;
         }
-        self.file = appending.await.at("putting row groups behind each other")??;
+        self.file = appending.await.at("appending row groups to a file")??;
         Ok(self)
     }
 

@@ -242,8 +242,8 @@ impl ParquetWriter {
     /// Takes the columns of the open row group, if there is one.
     fn take_columns(&mut self) -> Result<Option<Vec<Column>>> {
         let Some(open) = self.open.take() else { return Ok(None) };
-        let columns =
-            Arc::try_unwrap(open.columns).map_err(|_| Error::internal(format!("{}: columns still at work", self.name)))?;
+        let columns = Arc::try_unwrap(open.columns)
+            .map_err(|_| Error::internal(format!("{}: columns of a row group are still in use", self.name)))?;
         Ok(Some(columns.into_iter().map(|column| column.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()))
     }
 
@@ -358,7 +358,8 @@ impl Encoding {
     }
 
     fn encode(&self, index: usize, name: &str) -> Result<()> {
-        let column = self.columns.get(index).ok_or_else(|| Error::internal(format!("{name}: a column that is not there")))?;
+        let column =
+            self.columns.get(index).ok_or_else(|| Error::internal(format!("{name}: a batch has more columns than the file")))?;
         let mut column = column.lock().unwrap_or_else(PoisonError::into_inner);
         self.batches.iter().try_for_each(|batch| column.write(batch.column(index), name))
     }

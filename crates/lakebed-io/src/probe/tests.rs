@@ -120,7 +120,7 @@ async fn unsound_store_is_refused_each_time() {
         for _ in 0..2 {
             let error = check_put_if_absent(&store).await.unwrap_err();
             assert!(error.message().starts_with("s3://lake/t"), "{lie:?}: {error}");
-            assert!(error.message().contains("does not keep put-if-absent"), "{lie:?}: {error}");
+            assert!(error.message().contains("does not support put-if-absent"), "{lie:?}: {error}");
             assert!(matches!(error.kind(), ErrorKind::Store { retryable: false, .. }), "{lie:?}: {error:?}");
         }
         assert!(is_empty(&store).await, "{lie:?}");

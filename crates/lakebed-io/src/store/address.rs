@@ -30,7 +30,7 @@ impl Address {
         let root = self.root.as_ref().split('/').filter(|name| !name.is_empty());
         let whole = root.chain(names).collect::<Vec<_>>().join("/");
         Path::parse(&whole).map_err(|error| {
-            Error::invalid_input(format!("{}{whole}: not a name that a store can hold", self.base)).with_source(error)
+            Error::invalid_input(format!("{}{whole}: the store allows no object of this name", self.base)).with_source(error)
         })
     }
 

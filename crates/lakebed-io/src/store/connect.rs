@@ -35,7 +35,7 @@ pub(crate) fn connect(location: &StoreLocation, with: &StoreOptions, environment
     let connection = connected.map_err(|error| match error {
         ConnectError::Ours(error) => error,
         ConnectError::Theirs(error) => Error::invalid_input(format!(
-            "{}: these storage options do not fit: {}",
+            "{}: the storage options are not valid: {}",
             location.url,
             without(&error.to_string(), &secrets)
         )),

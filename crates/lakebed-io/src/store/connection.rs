@@ -119,7 +119,10 @@ impl ConnectRequest<'_> {
 
     pub(in crate::store) fn refuse_credentials(&self, what: &str) -> Result<()> {
         match self.with.credentials {
-            Some(_) => Err(Error::invalid_input(format!("{}: {what} takes no credentials source", self.location.url))),
+            Some(_) => Err(Error::invalid_input(format!(
+                "{}: {what} does not use credentials: leave the credentials source out",
+                self.location.url
+            ))),
             None => Ok(()),
         }
     }
@@ -144,7 +147,7 @@ pub(in crate::store) fn check_encrypted<K: options::Key>(found: &Settings<K>, en
     let allowed = found.get(&allow).is_some_and(|value| is_on(value));
     match endpoints.iter().filter_map(|key| found.get(key)).find(|endpoint| endpoint.starts_with("http://")) {
         Some(endpoint) if !allowed => Err(Error::invalid_input(format!(
-            "the endpoint {} is not encrypted; if that is meant, set the storage option allow_http=true",
+            "the endpoint {} is not encrypted; if that is intended, set the storage option allow_http=true",
             crate::at::redact(endpoint)
         ))),
         _ => Ok(()),

@@ -81,7 +81,7 @@ impl<C> Refreshing<C> {
             }
             Err(error) => match current.as_mut().filter(|known| known.expires_at_ms.is_some_and(|expiry| now < expiry)) {
                 Some(known) => {
-                    tracing::warn!(%error, "fresh credentials could not be fetched; the present ones are still valid");
+                    tracing::warn!(%error, "new credentials could not be fetched; the current ones are still valid");
                     known.refresh_at_ms = now.saturating_add(PATIENCE_MS);
                     Ok(Arc::clone(&known.credential))
                 }
@@ -133,7 +133,7 @@ impl<C: Send + Sync> CredentialProvider for Refreshing<C> {
 pub(in crate::store) fn lacks(service: &str, wanted: &str, credentials: &Credentials) -> Error {
     let mut names: Vec<&str> = credentials.options.keys().map(String::as_str).collect();
     names.sort_unstable();
-    Error::invalid_input(format!("for {service} the credentials source must give {wanted}; it gave [{}]", names.join(", ")))
+    Error::invalid_input(format!("for {service} the credentials source must return {wanted}; it returned [{}]", names.join(", ")))
 }
 
 #[cfg(test)]

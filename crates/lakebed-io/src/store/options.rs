@@ -62,7 +62,7 @@ pub(crate) fn settings<K: Key>(
             && explicit.get(&key) != Some(value)
         {
             return Err(Error::invalid_input(format!(
-                "storage options {other} and {name} mean the same and have different values: keep one"
+                "storage options {other} and {name} mean the same but have different values: keep one of them"
             )));
         }
         explicit.insert(key, value.clone());

@@ -27,7 +27,8 @@ impl Store {
         }
         if !self.0.options.allow_absolute_paths {
             return Err(Error::invalid_input(format!(
-                "{path}: this file lies outside of the table {}; shallow clones have such files. If you trust the table, allow absolute paths",
+                "{path}: this file lies outside the table {}; shallow clones have such files. If you trust the table, allow \
+                 absolute paths",
                 self.url()
             )));
         }

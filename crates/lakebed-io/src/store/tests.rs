@@ -68,7 +68,7 @@ async fn ranges_are_complete_or_object_is_corrupt() {
     for range in [8..11, 10..12, 500..501] {
         let error = store.get_ranges(&path, std::slice::from_ref(&range)).await.unwrap_err();
         assert!(error.is_corrupt(), "{error:?}");
-        let message = format!("memory://test/lake/t/a: bytes {} to {} are wanted, but it has only 10", range.start, range.end);
+        let message = format!("memory://test/lake/t/a: bytes {} to {} were requested, but it has only 10 bytes", range.start, range.end);
         assert_eq!(error.message(), message);
     }
     let missing = store.path_of("b").unwrap();
@@ -126,7 +126,7 @@ fn relative_paths_stay_below_the_root() {
         Ok(("s3://lake/t/p=a%2Fb/x y.parquet", "t/p=a%2Fb/x y.parquet")),
     );
     check_resolve("s3://lake/t", "../x", false, Err("lead out"));
-    check_resolve("/data/t", "x%09y", false, Err("not a name that a store can hold"));
+    check_resolve("/data/t", "x%09y", false, Err("the store allows no object of this name"));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn absolute_paths_elsewhere_need_leave() {
             "t/x",
         ),
     ] {
-        check_resolve(root, path, false, Err("lies outside of the table"));
+        check_resolve(root, path, false, Err("lies outside the table"));
         check_resolve(root, path, true, Ok((described, raw)));
     }
     check_resolve("s3://lake/t", "dbfs:/x", true, Err("unknown scheme dbfs"));

@@ -207,7 +207,7 @@ impl KeyChunk {
         let keys = Int32Array::new(keys.into(), nulls);
         match DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(&self.values)) {
             Ok(keyed) => Ok(Arc::new(keyed)),
-            Err(error) => Err(Error::corrupt(&self.name, "a column has keys beyond its dictionary").with_source(error)),
+            Err(error) => Err(Error::corrupt(&self.name, "a column has keys that are not in its dictionary").with_source(error)),
         }
     }
 }
@@ -302,7 +302,7 @@ fn fill<T: parquet::util::bit_util::FromBitpacked + Clone>(
 ) -> parquet::errors::Result<()> {
     match decoder.get_batch(into)? == into.len() {
         true => Ok(()),
-        false => Err(ParquetError::EOF("a page has fewer values than it says".to_owned())),
+        false => Err(ParquetError::EOF("a page has fewer values than its header says".to_owned())),
     }
 }
 
@@ -371,7 +371,7 @@ impl ColumnBytes {
     fn from(&self, start: u64) -> parquet::errors::Result<Bytes> {
         let start = start.checked_sub(self.start).and_then(|start| usize::try_from(start).ok());
         let bytes = start.filter(|start| *start <= self.bytes.len()).map(|start| self.bytes.slice(start..));
-        bytes.ok_or_else(|| ParquetError::EOF("a page outside its column".to_owned()))
+        bytes.ok_or_else(|| ParquetError::EOF("a page lies outside its column chunk".to_owned()))
     }
 }
 
@@ -391,7 +391,7 @@ impl ChunkReader for ColumnBytes {
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
         let bytes = self.from(start)?;
         if length > bytes.len() {
-            return Err(ParquetError::EOF("a page outside its column".to_owned()));
+            return Err(ParquetError::EOF("a page lies outside its column chunk".to_owned()));
         }
         Ok(bytes.slice(..length))
     }

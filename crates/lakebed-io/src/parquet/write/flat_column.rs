@@ -307,7 +307,10 @@ impl FlatColumnWriter {
         let nulls = nulls.map(|nulls| nulls.slice(start, count)).filter(|nulls| nulls.null_count() > 0);
         match &nulls {
             Some(_) if !self.flat.is_nullable() => {
-                return Err(Error::internal(format!("nulls in column {}, which has none", self.flat.descriptor.path())));
+                return Err(Error::internal(format!(
+                    "column {} cannot be null, but the batch has nulls in it",
+                    self.flat.descriptor.path()
+                )));
             }
             Some(nulls) => {
                 let levels: Vec<i16> = nulls.iter().map(i16::from).collect();
@@ -455,7 +458,7 @@ impl Keys {
         let wanted = known.keys.iter_mut().zip(is_used).enumerate();
         for (index, (key, _)) in wanted.filter(|(_, (key, is_used))| *is_used && **key == UNKNOWN) {
             let found = self.dictionary.key(&known.values, index);
-            *key = found.ok_or_else(|| Error::internal("values of another kind than the column's"))?;
+            *key = found.ok_or_else(|| Error::internal("the values have another type than the column"))?;
             known.count += 1;
         }
         self.has.resize(self.dictionary.len(), false);
@@ -464,7 +467,7 @@ impl Keys {
 
     /// Adds rows to the page. Their keys are known.
     fn put(&mut self, keys: &[i32], nulls: Option<&NullBuffer>) -> Result<()> {
-        let known = self.known.as_ref().ok_or_else(|| Error::internal("keys of no dictionary"))?;
+        let known = self.known.as_ref().ok_or_else(|| Error::internal("the keys do not belong to the dictionary"))?;
         let mut take = |key: i32| {
             let key = known.keys[key as usize];
             self.has[key as usize] = true;

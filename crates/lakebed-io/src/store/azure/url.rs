@@ -19,7 +19,7 @@ impl StoreLocation {
             Service::Azure { account: None, container: host }
         } else {
             let account = azure_account(&host, &mut embedded)
-                .ok_or_else(|| refuse(text, "after `@` stands an account, such as account.dfs.core.windows.net"))?;
+                .ok_or_else(|| refuse(text, "`@` must be followed by an account, such as account.dfs.core.windows.net"))?;
             Service::Azure { account: Some(account), container: user }
         };
         Self::new(service, url.clone(), path, embedded)

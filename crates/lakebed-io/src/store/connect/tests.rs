@@ -70,11 +70,11 @@ fn refused_options_show_no_secrets() {
     for (url, pairs, said) in [
         ("s3://lake/t", &[("aws_acces_key_id", "hunter2")][..], "similar: aws_access_key_id"),
         ("s3://lake/t", &[("endpoint", "http://u:hunter2@127.0.0.1:9000")], "allow_http=true"),
-        ("s3://lake/t", &[("allow_http", "perhaps")], "do not fit"),
-        ("s3://lake/t", &[("timeout", "soon")], "a time such as 30s"),
-        ("az://c/t", &[("account_name", "acc"), ("account_key", "hunter2!")], "do not fit"),
+        ("s3://lake/t", &[("allow_http", "perhaps")], "are not valid"),
+        ("s3://lake/t", &[("timeout", "soon")], "a duration such as 30s"),
+        ("az://c/t", &[("account_name", "acc"), ("account_key", "hunter2!")], "are not valid"),
         ("gs://lake/t", &[("google_service_account_key", "hunter2")], "not the JSON text"),
-        ("gs://lake/t", &[("google_service_account_key", r#"{"private_key":"hunter2"}"#)], "do not fit"),
+        ("gs://lake/t", &[("google_service_account_key", r#"{"private_key":"hunter2"}"#)], "are not valid"),
         ("gs://lake/t", &[("google_service_account", "/none.json")], "/none.json"),
     ] {
         let error = open(url, pairs).unwrap_err();
@@ -116,7 +116,7 @@ fn a_source_replaces_other_credentials() {
     let with = StoreOptions { credentials: Some(Arc::new(Fixed)), ..options(&[]) };
     assert!(
         connect(&StoreLocation::parse("http://h/t").unwrap(), &with, &[])
-            .is_err_and(|error| error.to_string().contains("takes no credentials source"))
+            .is_err_and(|error| error.to_string().contains("does not use credentials"))
     );
     assert!(connect(&StoreLocation::parse("/t").unwrap(), &with, &[]).is_ok());
 }

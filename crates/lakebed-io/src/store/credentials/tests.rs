@@ -122,7 +122,7 @@ fn errors_name_keys_without_values() {
     let error = for_s3(&given).unwrap_err();
     assert_eq!(
         error.message(),
-        "for S3 the credentials source must give aws_access_key_id and aws_secret_access_key; it gave [aws_access_key_id, typo]"
+        "for S3 the credentials source must return aws_access_key_id and aws_secret_access_key; it returned [aws_access_key_id, typo]"
     );
     assert_eq!(format!("{given:?}"), r#"Credentials { options: {"aws_access_key_id", "typo"}, expires_at_ms: None }"#);
     assert!(!for_azure(&credentials(&[("account_key", "hunter2!")])).unwrap_err().to_string().contains("hunter2"));

@@ -37,7 +37,8 @@ impl ConnectRequest<'_> {
 
 fn basic_authorization(user: &str, password: &str) -> Result<HeaderMap> {
     let text = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")));
-    let mut value = HeaderValue::from_str(&text).map_err(|_| Error::internal("base64 made a header that is none"))?;
+    let mut value =
+        HeaderValue::from_str(&text).map_err(|_| Error::internal("a basic authorization is not a valid header value"))?;
     value.set_sensitive(true);
     let mut headers = HeaderMap::new();
     headers.insert("authorization", value);

@@ -9,7 +9,7 @@ impl Store {
     /// Returns the error for a write to this object.
     pub(crate) fn read_only(&self, path: &Path) -> Error {
         let object = self.describe(path);
-        let message = format!("{object}: a web server is read-only: to write, open the table by the URL of its store");
+        let message = format!("{object}: a web server is read-only: to write, open the table with the URL of its store");
         Error::new(ErrorKind::Store { object, retryable: false, not_found: false }, message)
     }
 }

@@ -144,7 +144,8 @@ impl HiddenFile {
             Ok(PutOutcome::Taken) => Ok(PutOutcome::Taken),
             Err(moved) if is_impossible(&error) && is_impossible(&moved) => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "this file system can neither link a file nor move it without overwriting another: keep the table elsewhere",
+                "this file system can neither link a file nor rename it without overwriting another file: move the table to \
+                 another file system",
             )),
             Err(_) => Err(error),
         }

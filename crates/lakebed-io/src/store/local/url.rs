@@ -21,7 +21,7 @@ impl StoreLocation {
             Some(host) => {
                 return Err(refuse(
                     text,
-                    format!("names a machine, {host}; a path on this machine has three slashes: file:///{host}/…"),
+                    format!("the URL names the host {host}; a path on this machine has three slashes: file:///{host}/…"),
                 ));
             }
         }
@@ -36,15 +36,15 @@ pub(in crate::store) fn local_path(text: &str) -> Result<PathBuf> {
     let path = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
             let home = std::env::home_dir().filter(|home| home.is_absolute());
-            let home = home.ok_or_else(|| refuse(text, "the home folder is not known: set HOME, or write the whole path"))?;
+            let home = home.ok_or_else(|| refuse(text, "the home folder is not known: set HOME, or write the full path"))?;
             home.join(rest.trim_start_matches('/'))
         }
         Some(_) => {
-            return Err(refuse(text, format!("write the whole path of that home folder, or ./{text} for a folder of that name")));
+            return Err(refuse(text, format!("write the full path of that home folder, or ./{text} for a folder of that name")));
         }
         None => PathBuf::from(text),
     };
-    absolute(&path).map_err(|error| refuse(text, format!("cannot be made absolute ({error})")))
+    absolute(&path).map_err(|error| refuse(text, format!("it cannot be made absolute ({error})")))
 }
 
 /// Makes a path absolute. `.` is removed, and `..` follows links as the file system does.

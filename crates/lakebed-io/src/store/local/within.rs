@@ -79,14 +79,14 @@ impl Within {
     pub(in crate::store) fn not_deleted(&self, path: &Path) -> io::Error {
         let (path, root) = (path.display(), self.0.root.display());
         io::Error::other(Error::invalid_input(format!(
-            "{path}: a link of the file system leads this folder out of the table {root}, and nothing is deleted there"
+            "{path}: a symbolic link leads from this folder out of the table {root}; lakebed deletes nothing there"
         )))
     }
 
     fn leads_out(&self, path: &Path) -> io::Error {
         let (path, root) = (path.display(), self.0.root.display());
         io::Error::other(Error::invalid_input(format!(
-            "{path}: a link of the file system leads this file out of the table {root}. If you trust the table, allow absolute paths \
+            "{path}: a symbolic link leads from this file out of the table {root}. If you trust the table, allow absolute paths \
              (absolute_paths=True)"
         )))
     }

@@ -21,12 +21,13 @@ pub(in crate::store) fn check_known(options: &HashMap<String, String>) -> Result
         }
         if FOR_A_SOURCE.contains(&key.as_str()) {
             return Err(Error::invalid_input(format!(
-                "storage option {name}: neither profiles of ~/.aws nor assumed roles are followed; pass the keys themselves, or a credentials source that asks the AWS SDK"
+                "storage option {name}: lakebed supports neither profiles of ~/.aws nor assumed roles; pass the keys themselves, \
+                 or a credentials source that uses the AWS SDK"
             )));
         }
         let near = nearest(&key);
         let hint = if near.is_empty() { String::new() } else { format!("; similar: {}", near.join(", ")) };
-        return Err(Error::invalid_input(format!("storage option {name} is not known{hint}")));
+        return Err(Error::invalid_input(format!("there is no storage option {name}{hint}")));
     }
     Ok(())
 }

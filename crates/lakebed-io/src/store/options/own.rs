@@ -38,7 +38,7 @@ pub(in crate::store) fn retry(options: &HashMap<String, String>) -> Result<Retry
     for (name, value) in options {
         match name.trim().to_ascii_lowercase().as_str() {
             "max_retries" => {
-                config.max_retries = value.trim().parse().map_err(|_| bad_value(name, value, "a count such as 10"))?
+                config.max_retries = value.trim().parse().map_err(|_| bad_value(name, value, "a whole number such as 10"))?
             }
             "retry_timeout" => config.retry_timeout = duration(name, value)?,
             "backoff_config.init_backoff" => config.backoff.init_backoff = duration(name, value)?,
@@ -70,14 +70,14 @@ pub(in crate::store) fn duration(name: &str, value: &str) -> Result<Duration> {
         "" | "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
         "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
         "h" | "hour" | "hours" => 3600.0,
-        _ => return Err(bad_value(name, value, "a time such as 30s or 500ms")),
+        _ => return Err(bad_value(name, value, "a duration such as 30s or 500ms")),
     };
-    let number: f64 = number.trim().parse().map_err(|_| bad_value(name, value, "a time such as 30s or 500ms"))?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| bad_value(name, value, "a time such as 30s or 500ms"))
+    let number: f64 = number.trim().parse().map_err(|_| bad_value(name, value, "a duration such as 30s or 500ms"))?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| bad_value(name, value, "a duration such as 30s or 500ms"))
 }
 
 fn bad_value(name: &str, value: &str, wanted: &str) -> Error {
-    Error::invalid_input(format!("storage option {name} = {value:?}: wanted {wanted}"))
+    Error::invalid_input(format!("storage option {name} = {value:?}: it must be {wanted}"))
 }
 
 #[cfg(test)]

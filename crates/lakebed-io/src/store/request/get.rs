@@ -23,13 +23,18 @@ impl Store {
         let found = self.object_store().get_opts(path, options).await?;
         match seen.is_none_or(|seen| seen.get_or_init(|| ObjectVersion::of(&found.meta)).is_of(&found.meta)) {
             true => found.bytes().await,
-            false => Err(object_store::Error::Precondition { path: path.to_string(), source: "another has its name".into() }),
+            false => {
+                Err(object_store::Error::Precondition { path: path.to_string(), source: "another object has its name".into() })
+            }
         }
     }
 
     /// Returns the error for ranges that go past the end of the object.
     pub(in crate::store) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
         let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
-        Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))
+        Error::corrupt(
+            self.describe(path),
+            format!("bytes {} to {} were requested, but it has only {size} bytes", range.start, range.end),
+        )
     }
 }

@@ -62,7 +62,7 @@ impl Store {
     pub(in crate::store) fn taken(&self, path: &Path) -> Error {
         let object = self.describe(path);
         let message =
-            format!("{object}: this name was to be new, but an object has it already, which is left as it is; write again");
+            format!("{object}: this name should be new, but an object has it already; that object was not changed; write again");
         Error::new(ErrorKind::Store { object, retryable: true, not_found: false }, message)
     }
 
@@ -73,8 +73,7 @@ impl Store {
             // A table of written names, kept outside of the store, would be used here (as with
             // Delta Spark's S3DynamoDBLogStore).
             Err(error @ object_store::Error::NotImplemented { .. }) => Err(self.failed(&error, path).within(
-                "lakebed needs writes that fail when the object is there: without the option aws_conditional_put = disabled, \
-                 and on a store that has them",
+                "lakebed needs a store whose writes fail if the object exists, without the option aws_conditional_put = disabled",
             )),
             Err(error) => Err(self.failed(&error, path)),
         }

@@ -20,7 +20,7 @@ impl Store {
         let size = range.end.saturating_sub(range.start);
         if size > WINDOW_BYTES / 2 || self.local_path(path).is_some() || self.is_web() {
             let bytes = self.get_ranges(path, std::slice::from_ref(&range)).await?;
-            return bytes.into_iter().next().ok_or_else(|| Error::internal("a range was asked for and none came"));
+            return bytes.into_iter().next().ok_or_else(|| Error::internal("the store returned nothing for a range"));
         }
         let windows = self.0.windows.of(path);
         let mut windows = windows.lock().await;

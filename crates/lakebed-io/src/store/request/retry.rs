@@ -30,7 +30,7 @@ impl Store {
         for _ in 0..self.0.connection.max_retries {
             match ask().await {
                 Err(error) if may_pass(&error) && env.monotonic() - begun < PATIENCE => {
-                    tracing::debug!(store = self.url(), "asking again: {error}");
+                    tracing::debug!(store = self.url(), "retrying the request: {error}");
                     env.sleep(Duration::from_millis(env.random_u64() % longest_ms)).await;
                     longest_ms = (longest_ms * 2).min(LONGEST_PAUSE_MS);
                 }

@@ -64,7 +64,7 @@ pub(in crate::store) fn without_secrets(mut url: Url) -> Url {
 pub(in crate::store) fn host(url: &Url, text: &str, what: &str) -> Result<String> {
     match url.host_str() {
         Some(host) if !host.is_empty() => Ok(percent_decode_str(host).decode_utf8_lossy().into_owned()),
-        _ => Err(refuse(text, format!("names no {what}"))),
+        _ => Err(refuse(text, format!("the URL names no {what}"))),
     }
 }
 
@@ -73,9 +73,9 @@ pub(in crate::store) fn host(url: &Url, text: &str, what: &str) -> Result<String
 pub(in crate::store) fn decoded(path: &str, text: &str) -> Result<Path> {
     let mut names = Vec::new();
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
-        let name = percent_decode_str(segment).decode_utf8().map_err(|_| refuse(text, "not UTF-8 when decoded"))?;
+        let name = percent_decode_str(segment).decode_utf8().map_err(|_| refuse(text, "it is not UTF-8 when decoded"))?;
         if name.contains('/') {
-            return Err(refuse(text, "%2F hides a slash inside a name"));
+            return Err(refuse(text, "%2F would be a slash inside a name"));
         }
         names.push(name);
     }

@@ -28,12 +28,12 @@ impl StoreLocation {
     pub(crate) fn of_table(text: &str) -> Result<Self> {
         let location = Self::parse(text)?;
         if location.path.parts().any(|name| name.as_ref() == LOG_DIR) {
-            return Err(refuse(text, format!("leads into the log of a table: name the folder that holds {LOG_DIR}")));
+            return Err(refuse(text, format!("it leads into the log of a table: name the folder that contains {LOG_DIR}")));
         }
         if location.service == Service::Local
             && location.url.to_file_path().is_ok_and(|path| std::fs::metadata(path).is_ok_and(|found| found.is_file()))
         {
-            return Err(refuse(text, "is a file; a table is a folder"));
+            return Err(refuse(text, "it is a file; a table is a folder"));
         }
         Ok(location)
     }
@@ -46,11 +46,11 @@ impl StoreLocation {
     fn from_url(url: &Url, text: &str) -> Result<Self> {
         let scheme = url.scheme();
         if url.fragment().is_some() || (url.query().is_some() && !may_have_query(scheme)) {
-            return Err(refuse(text, "`?` and `#` in a name are written %3F and %23 in a URL"));
+            return Err(refuse(text, "write `?` and `#` in a name as %3F and %23 in a URL"));
         }
         let password = url.password().is_some();
         if password && !matches!(scheme, "http" | "https") {
-            return Err(refuse(text, "keys belong in storage options, not in the URL"));
+            return Err(refuse(text, "pass keys as storage options, not in the URL"));
         }
         match scheme {
             "file" => Self::from_file_url(url, text),
@@ -69,7 +69,7 @@ impl StoreLocation {
             "az" | "azure" | "abfs" | "abfss" | "adl" | "wasb" | "wasbs" => Self::from_azure_url(url, text),
             "hdfs" | "viewfs" => Self::from_hdfs_url(url, text),
             "http" | "https" => Self::from_http_url(url, text),
-            other => Err(refuse(text, format!("unknown scheme {other}; known are {SCHEMES}, and paths without a scheme"))),
+            other => Err(refuse(text, format!("unknown scheme {other}; lakebed supports {SCHEMES}, and paths without a scheme"))),
         }
     }
 

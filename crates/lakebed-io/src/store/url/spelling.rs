@@ -49,13 +49,13 @@ pub(in crate::store) fn may_have_query(scheme: &str) -> bool {
 /// Refuses strings that are not a location.
 pub(in crate::store) fn check_text(text: &str) -> Result<()> {
     if text.trim().is_empty() {
-        return Err(Error::invalid_input("an empty string is no table location"));
+        return Err(Error::invalid_input("an empty string is not a table location"));
     }
     if text.contains('\0') {
-        return Err(refuse(&text.replace('\0', "\\0"), "holds a NUL character, which no path can"));
+        return Err(refuse(&text.replace('\0', "\\0"), "it contains a NUL character, which no path can"));
     }
     if text != text.trim() && is_url(text.trim()) {
-        return Err(refuse(text, "has blanks before or behind it"));
+        return Err(refuse(text, "it begins or ends with whitespace"));
     }
     Ok(())
 }
@@ -70,7 +70,8 @@ pub(in crate::store) fn check_path(text: &str) -> Result<()> {
         return Err(refuse(
             text,
             format!(
-                "a path of DBFS is written /dbfs/{path}, or by the URL of the store that has the table; ./{text} is a folder of that name"
+                "write a DBFS path as /dbfs/{path}, or use the URL of the store that has the table; ./{text} is a folder of that \
+                 name"
             ),
         ));
     }
@@ -78,7 +79,7 @@ pub(in crate::store) fn check_path(text: &str) -> Result<()> {
         let written = if begins_with(&KNOWN_SCHEMES) { format!("{}, or ", written(&scheme, rest)) } else { String::new() };
         return Err(refuse(
             text,
-            format!("one slash makes neither a URL nor a path: write {written}./{text} for a folder of that name"),
+            format!("a URL has two slashes after its scheme: write {written}./{text} for a folder of that name"),
         ));
     }
     if scheme == "file" {
@@ -91,13 +92,16 @@ pub(in crate::store) fn check_path(text: &str) -> Result<()> {
         ));
     }
     if begins_with(&FOREIGN_SCHEMES) {
-        return Err(refuse(text, format!("unknown scheme {scheme}; known are {SCHEMES}; ./{text} is a folder of that name")));
+        return Err(refuse(
+            text,
+            format!("unknown scheme {scheme}; lakebed supports {SCHEMES}; ./{text} is a folder of that name"),
+        ));
     }
     let is_drive = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_alphabetic());
     if cfg!(not(windows)) && is_drive && rest.starts_with(['\\', '/']) {
         return Err(refuse(
             text,
-            format!("a drive of Windows, which this machine does not have; write ./{text} for a folder of that name"),
+            format!("this is a drive of Windows, which this machine does not have; write ./{text} for a folder of that name"),
         ));
     }
     Ok(())

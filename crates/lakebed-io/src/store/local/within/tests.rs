@@ -34,7 +34,7 @@ fn links_inside_table_are_followed() {
         }
         for name in ["p=1/outside", "outside/f"] {
             let said = said(within.open(&root.join(name)));
-            assert!(said.contains(&format!("{name}: a link of the file system leads this file out of the table")), "{said}");
+            assert!(said.contains(&format!("{name}: a symbolic link leads from this file out of the table")), "{said}");
             assert_eq!(said.matches("absolute_paths=True").count(), 1);
         }
         assert_eq!(within.open(&root.join("nothing")).unwrap_err().kind(), io::ErrorKind::NotFound);

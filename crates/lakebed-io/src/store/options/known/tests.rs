@@ -4,9 +4,9 @@ use super::*;
 #[test]
 fn unknown_keys_are_named_with_similar_ones() {
     let refused = |key: &str| check_known(&options(&[(key, "hunter2")])).unwrap_err().to_string();
-    assert_eq!(refused("aws_acces_key_id"), "storage option aws_acces_key_id is not known; similar: aws_access_key_id");
-    assert_eq!(refused("AWS_REGOIN"), "storage option AWS_REGOIN is not known; similar: aws_region");
-    assert_eq!(refused("zzzzzz"), "storage option zzzzzz is not known");
+    assert_eq!(refused("aws_acces_key_id"), "there is no storage option aws_acces_key_id; similar: aws_access_key_id");
+    assert_eq!(refused("AWS_REGOIN"), "there is no storage option AWS_REGOIN; similar: aws_region");
+    assert_eq!(refused("zzzzzz"), "there is no storage option zzzzzz");
     assert!(refused("AWS_PROFILE").contains("profiles"));
     for known in [
         "AWS_S3_ALLOW_UNSAFE_RENAME",

@@ -109,7 +109,10 @@ impl FileUpload {
             FileWrite::NotYet => return Ok(None),
             FileWrite::Begun(writing) => writing.await,
             FileWrite::Over => {
-                return Err(Error::internal(format!("{}: written to after it failed", self.store.describe(&self.path))));
+                return Err(Error::internal(format!(
+                    "{}: it was written to after a write to it failed",
+                    self.store.describe(&self.path)
+                )));
             }
         };
         self.file = FileWrite::Over;

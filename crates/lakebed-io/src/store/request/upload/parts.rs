@@ -148,7 +148,7 @@ impl PartsUpload {
     }
 
     fn is_over(&self) -> Error {
-        Error::internal(format!("{}: written to after it failed", self.store.describe(&self.path)))
+        Error::internal(format!("{}: it was written to after a write to it failed", self.store.describe(&self.path)))
     }
 }
 

@@ -223,7 +223,7 @@ async fn existing_object_is_kept_unless_replaced() {
     let folder = tempfile::tempdir().unwrap();
     for store in [local(folder.path()), observed().1] {
         let error = put_twice(&store, "theirs", "ours", Existing::Refuse).await.unwrap_err();
-        assert!(error.message().contains("d/a: this name was to be new, but an object has it already"), "{error}");
+        assert!(error.message().contains("d/a: this name should be new, but an object has it already"), "{error}");
         assert_eq!(put_twice(&store, "theirs", "ours", Existing::Replace).await.unwrap(), 4);
         let path = store.path_of("d/b").unwrap();
         store.put_new(&path, Bytes::from_static(b"first")).await.unwrap();
