@@ -133,4 +133,8 @@ atexit.register(finish_background)
 if _lakebed.DEBUG_BUILD:
     import warnings
 
-    warnings.warn("this is a debug build of lakebed: correct, but slow; do not measure it", RuntimeWarning, stacklevel=2)
+    warnings.warn(
+        "this is a debug build of lakebed: its results are correct, but it is slow; do not measure its speed",
+        RuntimeWarning,
+        stacklevel=2,
+    )

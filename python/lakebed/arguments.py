@@ -119,9 +119,9 @@ def text(name: str, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise _wrong_type(name, value, "text")
+        raise _wrong_type(name, value, "a string")
     if not value.strip():
-        raise _no_sense(name, value, "it is empty; leave it out, or give None")
+        raise _no_sense(name, value, "it is empty; leave it out, or pass None")
     return _characters(name, value)
 
 
@@ -131,13 +131,13 @@ def words(name: str, value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return _characters(name, value)
-    raise _wrong_type(name, value, "text")
+    raise _wrong_type(name, value, "a string")
 
 
 def given(name: str, value: _Value | None) -> _Value:
     """Checks that a required value is given."""
     if value is None:
-        raise TypeError(f"{name}=None: it must be given")
+        raise TypeError(f"{name}=None: a value is required")
     return value
 
 
@@ -166,9 +166,9 @@ def columns(name: str, value: Any) -> list[str] | None:
         raise _wrong_type(name, value, "the name of a column, or a list of names") from None
     for one in found:
         if not isinstance(one, str):
-            raise _wrong_type(name, value, f"{shown(one)} is no name of a column: names are texts", raw=True)
+            raise _wrong_type(name, value, f"{shown(one)} is not a column name: names are strings", raw=True)
         if not one.strip():
-            raise _no_sense(name, value, "there is an empty name")
+            raise _no_sense(name, value, "one of the names is empty")
         _characters(name, one)
     seen: set[str] = set()
     for one in found:
@@ -184,10 +184,10 @@ def expressions(name: str, value: Any) -> list[tuple[str, str]]:
         raise _wrong_type(name, value, "a mapping of columns to SQL expressions")
     for column, expression in value.items():
         if not isinstance(column, str):
-            raise TypeError(f"{name}: {shown(column)} is no name of a column: names are texts")
+            raise TypeError(f"{name}: {shown(column)} is not a column name: names are strings")
         if not isinstance(expression, str):
             raise TypeError(
-                f"{name}: column {column}: {shown(expression)} is no SQL expression: write it as text, such as {str(expression)!r}"
+                f"{name}: column {column}: {shown(expression)} is not an SQL expression: write it as a string, such as {str(expression)!r}"
             )
         _characters(name, column)
         _characters(name, expression)
@@ -211,10 +211,10 @@ def texts(name: str, value: Any) -> set[str] | None:
     if value is None:
         return None
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise _wrong_type(name, value, "a list of texts")
+        raise _wrong_type(name, value, "a list of strings")
     found = list(value)
     if not all(isinstance(one, str) for one in found):
-        raise _wrong_type(name, value, "a list of texts")
+        raise _wrong_type(name, value, "a list of strings")
     return {_characters(name, one) for one in found}
 
 
@@ -247,9 +247,9 @@ def properties(name: str, value: Any) -> dict[str, str]:
         raise _wrong_type(name, value, "a mapping of names to values")
     for key, one in value.items():
         if not isinstance(key, str) or not key.strip():
-            raise _wrong_type(name, value, f"{shown(key)} is no name of a property: names are texts", raw=True)
+            raise _wrong_type(name, value, f"{shown(key)} is not a property name: names are strings", raw=True)
         if not isinstance(one, (str, Real)) and not _is_flag(one):
-            raise TypeError(f"{name}: {key}: {shown(one)} is neither text, nor a number, True or False")
+            raise TypeError(f"{name}: {key}: {shown(one)} is neither a string, a number, True nor False")
         _characters(name, f"{key}{one}")
     return {key: str(one).lower() if _is_flag(one) else str(one) for key, one in value.items()}
 
@@ -261,15 +261,15 @@ def strings(name: str, value: Any) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is of type {type(value).__name__}: it must be a mapping of texts to texts")
+        raise TypeError(f"{name} is of type {type(value).__name__}: it must be a mapping of strings to strings")
     for key, one in value.items():
         if not isinstance(key, str):
-            raise TypeError(f"{name}: {shown(key)} is no name: names are texts")
+            raise TypeError(f"{name}: {shown(key)} is not a name: names are strings")
         if not isinstance(one, str):
             given = "true" if one is True else "false" if one is False else "5"
-            raise TypeError(f'{name}: the value of {key} is of type {type(one).__name__}: it must be text, such as "{given}"')
+            raise TypeError(f'{name}: the value of {key} is of type {type(one).__name__}: it must be a string, such as "{given}"')
         if printable(key) != key or printable(one) != one:
-            raise InvalidInputError(f"{name}: {printable(key)}: half of a surrogate pair is no character")
+            raise InvalidInputError(f"{name}: {printable(key)}: it contains half of a surrogate pair, which is not a character")
     return dict(value)
 
 
@@ -285,9 +285,9 @@ def location(name: str, value: Any) -> str:
     try:
         found: str | bytes = os.fspath(value)
     except TypeError:
-        raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path") from None
+        raise _wrong_type(name, value, "a URL or a path, as a string or a pathlib.Path") from None
     if isinstance(found, bytes):
-        raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path")
+        raise _wrong_type(name, value, "a URL or a path, as a string or a pathlib.Path")
     if not found.strip():
         raise _no_sense(name, value, "it is empty")
     return _characters(name, str(found))
@@ -296,7 +296,7 @@ def location(name: str, value: Any) -> str:
 def _characters(name: str, value: str) -> str:
     """Checks that the string can be encoded."""
     if printable(value) != value:
-        raise _no_sense(name, value, "half of a surrogate pair is no character")
+        raise _no_sense(name, value, "it contains half of a surrogate pair, which is not a character")
     return value
 
 

@@ -45,7 +45,7 @@ class Changes(Rows):
         where: str | None,
     ) -> None:
         if start is None:
-            raise TypeError("start=None: it must be a version, a datetime with a zone, or ISO text with one")
+            raise TypeError("start=None: it must be a version, a datetime with a zone, or an ISO string with one")
         self._options = narrowed(columns, where)
         #: The table's URL, without secrets.
         self.uri = table.uri

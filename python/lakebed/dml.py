@@ -123,7 +123,7 @@ class Merge:
         if self._source is None:
             if self._is_begun and not begins_anew(self._data):
                 raise InvalidInputError(
-                    "the source was read in part, by a call that failed: make the merge anew, with a source from its beginning"
+                    "a call that failed has read a part of the source: create a new merge, with a source that starts at its beginning"
                 )
             self._is_begun = True
             self._source = _lakebed.MergeSource.read(stream(self._data), self._options["on_lossy"])
@@ -168,9 +168,9 @@ class MergeExplanation:
     def __str__(self) -> str:
         keys = [f"{key.target} {'<=>' if key.null_safe else '='} {key.source}" for key in self.keys]
         lines = [
-            f"source: {self.source_rows} rows in {self.source_parts} parts, {self.spilled_bytes} bytes of them on disk",
-            f"keys: {', '.join(keys) or 'none: every row is held against every row'}",
-            f"changed rows: {'by deletion vectors' if self.by_deletion_vectors else 'by writing files anew'}",
+            f"source: {self.source_rows} rows in {self.source_parts} parts, {self.spilled_bytes} bytes spilled to disk",
+            f"keys: {', '.join(keys) or 'none: every target row is compared with every source row'}",
+            f"changed rows: {'by deletion vectors' if self.by_deletion_vectors else 'by rewriting files'}",
         ]
         return "\n".join([*lines, str(self.scan)])
 

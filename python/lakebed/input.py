@@ -60,7 +60,7 @@ def stream(data: Any) -> Any:
         return Batches([data])
     if _is_of(data, "duckdb", "DuckDBPyConnection"):
         raise InvalidInputError(
-            "a connection of DuckDB is no data: give the relation, as in connection.sql(...), or the result, connection.arrow()"
+            "a DuckDB connection is not data: pass a relation, such as connection.sql(...), or a result, such as connection.arrow()"
         )
     if _is_of(data, "pyarrow", "Dataset"):
         return stream(_tried("the data", data.scanner))
@@ -69,7 +69,7 @@ def stream(data: Any) -> Any:
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray)):
         return _of_items(_tried("the data", lambda: iter(data)))
     raise InvalidInputError(
-        f"{with_article(data)} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
+        f"{with_article(data)} is not Arrow data: pass a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
     )
 
 
@@ -122,7 +122,7 @@ class Batches:
             raise StopIteration
         if not _is_batch(item):
             raise InvalidInputError(
-                f"batch {self._number} of the data is {with_article(item)}: give only batches (tables, frames), or only rows as dictionaries"
+                f"batch {self._number} of the data is {with_article(item)}: pass only batches (tables, frames), or only rows as dictionaries"
             )
         return _tried(name, lambda: _exported(item))
 
@@ -131,7 +131,7 @@ def _of_items(items: Iterator[Any]) -> Any:
     """Batches one by one, or rows as dictionaries."""
     first = _tried("the data", lambda: next(items, _END))
     if first is _END:
-        raise InvalidInputError("there is no data, and so no schema: give an empty table with a schema instead")
+        raise InvalidInputError("there is no data, and so no schema: pass an empty table with a schema instead")
     if _is_batch(first):
         return Batches(_chained(first, items))
     if isinstance(first, Mapping):

@@ -43,7 +43,7 @@ def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
             or not (hasattr(values, "__len__") or isinstance(values, Iterable))
         ):
             raise InvalidInputError(
-                f"column {name} is {with_article(values)}, not a list of values: for a single row give a list of one dictionary"
+                f"column {name} is {with_article(values)}, not a list of values: for a single row pass a list of one dictionary"
             )
         made[name] = _column(name, values, "value")
     lengths = {name: len(column) for name, column in made.items()}
@@ -55,7 +55,7 @@ def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
 
 def _check_names(names: Mapping[Any, Any], what: str) -> None:
     if not names:
-        raise InvalidInputError(f"{what} is no data: give at least one column, or an empty table with a schema")
+        raise InvalidInputError(f"{what} is not data: pass at least one column, or an empty table with a schema")
     for name in names:
         check_name(name)
 

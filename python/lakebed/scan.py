@@ -36,7 +36,7 @@ class ExplainedConjunct:
     def __str__(self) -> str:
         counts = [(self.skipped_by_partition, "by partition"), (self.skipped_by_statistics, "by statistics")]
         skipped = ", ".join(f"{count} {how}" for count, how in counts if count) or "none"
-        return f"`{self.text}` skips {skipped}" + (f"; of the rest: {self.reason}" if self.reason else "")
+        return f"`{self.text}` skips {skipped}" + (f"; the rest may match: {self.reason}" if self.reason else "")
 
 
 @dataclass(frozen=True)

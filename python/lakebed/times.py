@@ -23,17 +23,17 @@ def milliseconds(name: str, timestamp: Any, *, up: bool = False) -> int:
         try:
             found = datetime.fromisoformat(timestamp.strip().replace("Z", "+00:00"))
         except ValueError:
-            raise InvalidInputError(f"{given}: it is no moment in ISO's form, such as 2026-03-01T12:00:00Z") from None
+            raise InvalidInputError(f"{given}: it is not a timestamp in ISO format, such as 2026-03-01T12:00:00Z") from None
     elif isinstance(timestamp, datetime):
         found = timestamp
     elif isinstance(timestamp, date):
         raise TypeError(
-            f"{given}: a date has neither a time nor a zone: give a datetime with a zone, or text such as 2026-03-01T00:00:00Z"
+            f"{given}: a date has neither a time nor a zone: pass a datetime with a zone, or a string such as 2026-03-01T00:00:00Z"
         )
     else:
-        raise TypeError(f"{given}: it must be a datetime with a zone, or ISO text with one, such as 2026-03-01T12:00:00Z")
+        raise TypeError(f"{given}: it must be a datetime with a zone, or an ISO string with one, such as 2026-03-01T12:00:00Z")
     if found != found:
-        raise InvalidInputError(f"{given}: it is no moment")
+        raise InvalidInputError(f"{given}: it is not a timestamp")
     if found.tzinfo is None:
         raise InvalidInputError(f"{given}: it has no time zone: write it with one, such as 2026-03-01T12:00:00Z")
     whole, rest = divmod(found - _EPOCH, _MILLISECOND)

@@ -36,14 +36,14 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
         given, column = _inferred(name, values, what, nan_is_null)
         data_type = _exact(name, given, column.type)
     except RecursionError:
-        raise InvalidInputError(f"column {name} has lists or dictionaries too deep in one another") from None
+        raise InvalidInputError(f"column {name} has lists or dictionaries that are nested too deep") from None
     if data_type == column.type:
         return column
     try:
         return pa.array(given, type=data_type, from_pandas=nan_is_null)
     except Exception as error:
         raise InvalidInputError(
-            f"column {name} has nanoseconds, and also values that are too far from 1970 for them: round the ones or leave out the others"
+            f"column {name} has nanoseconds, and also values that are too far from 1970 for nanoseconds: round the former or leave out the latter"
         ) from error
 
 
@@ -61,7 +61,7 @@ def _inferred(name: str, values: Any, what: str, nan_is_null: bool) -> tuple[Any
         raise
     except Exception:
         if (dimensions := getattr(values, "ndim", 1)) != 1:
-            raise InvalidInputError(f"column {name} has {dimensions} dimensions: a column has one") from None
+            raise InvalidInputError(f"column {name} has {dimensions} dimensions, but a column must have one") from None
     # The values may include NaT. Beside dates, pyarrow converts it to the first day of the
     # calendar.
     given = [_plain(name, value) for value in values]
@@ -74,13 +74,13 @@ def check_name(name: Any, of: str = "column") -> None:
     """
     why = ""
     if not isinstance(name, str):
-        why = f"it is {with_article(name)}, not a text"
+        why = f"it is {with_article(name)}, not a string"
     elif printable(name) != name:
-        why = "half of a surrogate pair is no character"
+        why = "it contains half of a surrogate pair, which is not a character"
     elif "\0" in name:
-        why = "it holds a NUL character"
+        why = "it contains a NUL character"
     if why:
-        raise InvalidInputError(f"{shown(name)} is no name of a {of}: {why}")
+        raise InvalidInputError(f"{shown(name)} cannot be the name of a {of}: {why}")
 
 
 def refuse_dtype(name: str, dtype: Any) -> None:
@@ -91,11 +91,11 @@ def refuse_dtype(name: str, dtype: Any) -> None:
     """
     if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
         raise InvalidInputError(
-            f"column {name} is of type {dtype}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
+            f"column {name} is of type {dtype}, which a table cannot have: call .dt.to_timestamp() on a column of periods, or pass "
             "the bounds of intervals as two columns"
         )
     if type(dtype).__module__.partition(".")[0] == "polars" and (found := _unknown(dtype)):
-        raise InvalidInputError(f"column {name} holds {_OF_POLARS[found]}, which no table can: give it another type")
+        raise InvalidInputError(f"column {name} holds {_OF_POLARS[found]}, which a table cannot: convert it to another type")
 
 
 def shown(value: Any) -> str:
@@ -126,8 +126,8 @@ def _tried(name: str, values: Sequence[Any], what: str, nan_is_null: bool) -> An
         place = _first_that_fails(values, nan_is_null)
         said = printable(" ".join(str(part) for part in error.args))
         if isinstance(error, UnicodeEncodeError):
-            said = f"{error.reason}: position {error.start} is half of a surrogate pair, which is no character"
-        told = f"column {name}, {what} {place + 1}: {shown(values[place])} is no value beside those before it: {said}"
+            said = f"{error.reason}: position {error.start} is half of a surrogate pair, which is not a character"
+        told = f"column {name}, {what} {place + 1}: {shown(values[place])} does not fit the values before it: {said}"
         raise InvalidInputError(told) from error
 
 
@@ -246,7 +246,7 @@ def _refuse_mixed(name: str, given: Sequence[Any]) -> None:
     if len(found) > 1:
         (one, first), (other, second) = sorted(found.items())[:2]
         raise InvalidInputError(
-            f"column {name} has {one} ({shown(first)}) beside {other} ({shown(second)}): give all its values as one of them"
+            f"column {name} mixes {one} ({shown(first)}) and {other} ({shown(second)}): convert all its values to one of them"
         )
 
 
@@ -263,11 +263,11 @@ def _may_lose(data_type: pa.DataType) -> bool:
 
 def _kind(value: Any) -> str:
     if isinstance(value, datetime.datetime):
-        return "times without a zone" if value.tzinfo is None else "times with a zone"
+        return "datetimes without a zone" if value.tzinfo is None else "datetimes with a zone"
     if isinstance(value, datetime.date):
         return "dates"
     if isinstance(value, str):
-        return "texts"
+        return "strings"
     return "bytes" if isinstance(value, (bytes, bytearray, memoryview)) else "others"
 
 

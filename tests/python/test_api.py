@@ -147,8 +147,8 @@ def test_explain_says_what_was_skipped_by_what() -> None:
     assert (found.files, found.skipped_by_partition, found.skipped_by_statistics) == (1, 3, 1)
     assert "skips 3 files by partition" in str(found)
     assert str(found).splitlines()[-2:] == [
-        "  `day = DATE '2026-03-02'` skips 3 by partition; of the rest: the values of day allow it",
-        "  `id = 5` skips 1 by statistics; of the rest: the statistics of id allow it",
+        "  `day = DATE '2026-03-02'` skips 3 by partition; the rest may match: the values of day allow it",
+        "  `id = 5` skips 1 by statistics; the rest may match: the statistics of id allow it",
     ]
 
 

@@ -375,7 +375,7 @@ ODD = {
 #: location, a task, an expression.
 THEIR_OWN_WORDS = re.compile(
     r"file://|a\\0b: |in the expression|there is no (column|data)|not a scan task|versions \d+ to|"
-    r"(the first|(an?|None|a dictionary)( \w+)* is no |column |1 is no name)"
+    r"(the first|(an?|None|a dictionary)( \w+)* is not |column |1 cannot be the name)"
 )
 
 
@@ -434,8 +434,8 @@ PLACES: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (TypeError, "timestamp", {"timestamp": 1_700_000_000}),
     (lb.InvalidInputError, "timestamp.*no time zone", {"timestamp": datetime(2026, 3, 1)}),
     (lb.InvalidInputError, "timestamp.*no time zone", {"timestamp": "2026-03-01"}),
-    (lb.InvalidInputError, "timestamp.*no moment", {"timestamp": "tomorrow"}),
-    (lb.InvalidInputError, "timestamp.*no moment", {"timestamp": pd.NaT}),
+    (lb.InvalidInputError, "timestamp.*not a timestamp", {"timestamp": "tomorrow"}),
+    (lb.InvalidInputError, "timestamp.*not a timestamp", {"timestamp": pd.NaT}),
     (TypeError, "storage_options", {"storage_options": "timeout=3"}),
     (TypeError, "storage_options: the value of allow_http", {"storage_options": {"allow_http": True}}),
     (TypeError, "credentials", {"credentials": {"token": "hush"}}),

@@ -200,7 +200,7 @@ def test_what_cannot_be_understood_is_refused(path: str, values: dict[str, str],
 def test_arguments_that_make_no_sense_are_refused(path: str) -> None:
     lb.write(path, pa.table({"id": [1, 2], "s": [{"x": 1}, {"x": 2}]}))
     refused(path, lb.InvalidInputError, "at least one column", lambda table: table.update({}))
-    refused(path, TypeError, "write it as text, such as '1'", lambda table: table.update({"id": 1}))
+    refused(path, TypeError, "write it as a string, such as '1'", lambda table: table.update({"id": 1}))
     refused(path, lb.SchemaMismatchError, "s", lambda table: table.update({"s": "1"}))
 
 

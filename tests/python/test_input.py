@@ -374,8 +374,8 @@ def test_batches_of_all_kinds_go_together(path: str) -> None:
         ([pd.Series([1])], r"a pandas Series is a single column: call .to_frame\(\)"),
         (pa.array([1]), "not made of named columns"),
         (pl.LazyFrame({"a": [1]}), r"call .collect\(\) on it first"),
-        ("text", "a str is no Arrow data"),
-        (7, "an int is no Arrow data"),
+        ("text", "a str is not Arrow data"),
+        (7, "an int is not Arrow data"),
         (np.array([[1, 2]]), "the first item of the data is a ndarray"),
     ],
 )
@@ -418,18 +418,18 @@ UTC = dt.timezone.utc
 @pytest.mark.parametrize(
     ("values", "match"),
     [
-        ([1, None, "x"], r"column v, row 3: 'x' is no value beside those before it"),
+        ([1, None, "x"], r"column v, row 3: 'x' does not fit the values before it"),
         ([1, True], r"column v, row 2: True"),
         ([2**53 + 1, 0.5], r"column v, row 2: 0.5"),
         ([2**70], r"column v, row 1: 1180591620717411303424"),
         ([{"x": 1}, {"x": "s"}], r"column v, row 2: {'x': 's'}"),
         ([object()], r"column v, row 1: <object"),
-        ([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)], r"column v has dates \(.*\) beside times without a zone"),
+        ([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)], r"column v mixes dates \(.*\) and datetimes without a zone"),
         (
             [dt.datetime(2020, 1, 1, 5), dt.datetime(2020, 1, 1, 5, tzinfo=UTC)],
-            r"column v has times with a zone .* beside times without",
+            r"column v mixes datetimes with a zone .* and datetimes without",
         ),
-        (["a", b"b"], r"column v has bytes \(b'b'\) beside texts"),
+        (["a", b"b"], r"column v mixes bytes \(b'b'\) and strings"),
         ([{"d": dt.date(2020, 1, 1)}, {"d": dt.datetime(2020, 1, 1, 5)}], r"column v.d has dates"),
         ([[dt.date(2020, 1, 1)], [dt.datetime(2020, 1, 1, 5)]], r"column v has dates"),
     ],
@@ -441,7 +441,7 @@ def test_mixed_values_of_rows_are_refused(path: str, values: list[Any], match: s
 
 MIXES = [
     ([dt.date(2026, 1, 1), dt.datetime(2026, 1, 1, 5)], "dates"),
-    ([dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 1, tzinfo=UTC)], "times with a zone"),
+    ([dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 1, tzinfo=UTC)], "datetimes with a zone"),
     (["a", b"b"], "bytes"),
     ([np.datetime64("2026-01-01"), dt.datetime(2026, 1, 1, 5)], "dates"),
 ]
@@ -539,7 +539,7 @@ def test_rows_take_pandas_and_numpy_values(path: str) -> None:
         (pl.DataFrame({"v": [[1]]}, schema={"v": pl.List(pl.Int128)}), "column v holds numbers of 128 bits"),
         ({"v": bytearray(b"x")}, "column v is a bytearray, not a list"),
         ({"v": pd.DataFrame({"x": [dt.date(2026, 1, 1), dt.datetime(2026, 1, 1, 5)]})}, "column v is a DataFrame, not a list"),
-        ([{"v": {b"x": 3}}, {"v": {"x": 1}}], "b'x' is no name of a field of column v: it is a bytes, not a text"),
+        ([{"v": {b"x": 3}}, {"v": {"x": 1}}], "b'x' cannot be the name of a field of column v: it is a bytes, not a string"),
     ],
 )
 def test_unsupported_columns_are_refused(path: str, columns: Any, match: str) -> None:
@@ -570,14 +570,14 @@ def test_message_about_invalid_string_is_printable(path: str, data: Any) -> None
     ],
 )
 def test_names_that_arrow_would_cut_are_refused(path: str, data: Any) -> None:
-    refused(path, data, r"'a\\x00b' is no name of a .*NUL")
+    refused(path, data, r"'a\\x00b' cannot be the name of a .*NUL")
 
 
 def test_values_that_are_too_deep_are_refused(path: str) -> None:
     value = {"x": 1}
     for _ in range(1100):
         value = {"x": value}  # type: ignore[dict-item]
-    refused(path, [value], "too deep in one another")
+    refused(path, [value], "nested too deep")
 
 
 def test_sparse_columns_hold_what_they_stand_for(path: str) -> None:
@@ -593,7 +593,7 @@ def test_datasets_are_taken_connections_refused(path: str) -> None:
     connection.execute("SELECT 3::BIGINT AS a")
     lb.write(path, connection.arrow())
     assert [row["a"] for row in rows(path)] == [1, 2, 3]
-    refused(path + "-no", connection, "a connection of DuckDB is no data: give the relation, .*connection.arrow")
+    refused(path + "-no", connection, "a DuckDB connection is not data: pass a relation, .*connection.arrow")
 
 
 Point = namedtuple("Point", "x y")
@@ -611,11 +611,11 @@ class Place:
         ([Place(1)], r"is a Place, .*dataclasses.asdict\(\)"),
         ([{"a": 1}, Place(1)], r"row 2 of the data is a Place, not a dictionary: .*dataclasses"),
         ([{"a": 1}, None], "row 2 of the data is None"),
-        ([{1: "x"}], "1 is no name of a column"),
+        ([{1: "x"}], "1 cannot be the name of a column"),
         ([{}], "a row without columns"),
         ({}, "a dictionary without columns"),
         ({"a": [1, 2], "b": [1]}, "different numbers of values: a has 2, b has 1"),
-        ({"a": 1}, "column a is an int, not a list of values: for a single row give a list of one dictionary"),
+        ({"a": 1}, "column a is an int, not a list of values: for a single row pass a list of one dictionary"),
         ({"a": "text"}, "column a is a str"),
         ({"a": {"x": 1}}, "column a is a dict"),
     ],
@@ -670,7 +670,7 @@ def test_categories_of_chunks_may_differ(path: str) -> None:
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the frame has 2 columns a: "),
         (pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])), "2 levels"),
-        (pd.DataFrame({"a": [1, "x"]}), r"column a, row 2: 'x' is no value beside those before it"),
+        (pd.DataFrame({"a": [1, "x"]}), r"column a, row 2: 'x' does not fit the values before it"),
         (
             pd.DataFrame({"a": [1]}, index=pd.Index([1], name="a")),
             r"the index of the frame has the name a, and so has a column: .*reset_index\(drop=True\)",
@@ -762,7 +762,7 @@ def test_merge_refuses_rest_of_source(path: str, source: Callable[[Any, Any], An
     with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError), match=r"batch|Boom"):
         merge.execute()
     for again in (merge.execute, merge.explain, merge.execute):
-        with pytest.raises(lb.InvalidInputError, match=r"the source was read in part, .*make the merge anew"):
+        with pytest.raises(lb.InvalidInputError, match=r"has read a part of the source: create a new merge"):
             again()
     assert rows(path) == [{"id": 0, "v": 0}]
 

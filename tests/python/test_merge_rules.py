@@ -532,7 +532,7 @@ REFUSED: list[tuple[type[Exception], str, Make]] = [
         lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": "'1'", "V": "'2'"}),
     ),
     (TypeError, 'it must be "all", or a mapping', lambda t: t.merge(SOURCE, BY_ID).when_matched_update("some")),  # type: ignore[arg-type]
-    (TypeError, "write it as text, such as '1'", lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": 1})),  # type: ignore[dict-item]
+    (TypeError, "write it as a string, such as '1'", lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": 1})),  # type: ignore[dict-item]
 ]
 
 

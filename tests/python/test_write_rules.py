@@ -428,7 +428,7 @@ def test_frames_of_all_kinds_go_in(path: str) -> None:
     assert [row["id"] for row in rows(path)] == [1, 1, 2, 3, 4, 5, 6]
     with pytest.raises(lb.InvalidInputError, match="a lazy frame has no rows yet"):
         lb.write(path, pl.LazyFrame({"id": [3]}))
-    with pytest.raises(lb.InvalidInputError, match="no Arrow data"):
+    with pytest.raises(lb.InvalidInputError, match="not Arrow data"):
         lb.write(path, 7)
 
 

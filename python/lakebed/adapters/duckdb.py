@@ -23,8 +23,8 @@ def to_duckdb(read: Callable[[], pa.Table], connection: duckdb.DuckDBPyConnectio
 
     connection = connection if connection is not None else duckdb.connect()
     if not hasattr(connection, "from_arrow"):
-        raise TypeError(f"connection={shown(connection)}: it must be a connection of DuckDB")
+        raise TypeError(f"connection={shown(connection)}: it must be a DuckDB connection")
     rows = read()
     if not rows.column_names:
-        raise InvalidInputError("columns=[]: a relation of DuckDB needs at least one column")
+        raise InvalidInputError("columns=[]: a DuckDB relation needs at least one column")
     return connection.from_arrow(rows)

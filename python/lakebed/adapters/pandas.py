@@ -33,7 +33,7 @@ def arrow(frame: Any) -> pa.Table:
         raise InvalidInputError("a pandas Series is a single column: call .to_frame() on it first")
     if frame.columns.nlevels > 1:
         raise InvalidInputError(
-            f"the columns of the frame have {frame.columns.nlevels} levels, and columns of a table have one: join their names, as in "
+            f"the columns of the frame have {frame.columns.nlevels} levels, but columns of a table have one: join their names, as in "
             'frame.columns = ["_".join(names) for names in frame.columns]'
         )
     frame = _with_index(frame)
@@ -62,7 +62,7 @@ def _with_index(frame: Any) -> Any:
         if name in frame.columns or names.count(name) > 1:
             raise InvalidInputError(
                 f"the index of the frame has the name {name}, and so has {'a column' if name in frame.columns else 'another level of it'}: "
-                "give it another one by .rename_axis(...), or leave it out by .reset_index(drop=True)"
+                "rename it with .rename_axis(...), or drop it with .reset_index(drop=True)"
             )
     return frame.reset_index()
 
@@ -71,6 +71,6 @@ def _refuse_doubles(names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidInputError(
-                f"the frame has {names.count(name)} columns {name}: a table has one of a name, so rename or drop the others, "
+                f"the frame has {names.count(name)} columns {name}: a table has one column of each name, so rename or drop the others, "
                 "as in frame.loc[:, ~frame.columns.duplicated()]"
             )

@@ -41,13 +41,13 @@ class Access:
         secrets = sorted(name for name, value in self.storage_options.items() if _may_be_secret(name, value))
         if secrets:
             raise InvalidInputError(
-                f"storage_options has {', '.join(secrets)}: options that are not known to be harmless, which Spark would send around in its "
-                "plans. Give credentials=, a function that returns them: each worker calls it. Or leave them to the environment of the workers"
+                f"storage_options has {', '.join(secrets)}: these options may be secrets, and Spark would send them to other processes in its "
+                "plans. Pass credentials=, a function that returns them: each worker calls it. Or set them in the environment of the workers"
             )
         if self.credentials is not None:
             if not callable(self.credentials):
                 raise TypeError(
-                    f"credentials takes a function that returns options of the store, not a {type(self.credentials).__name__}: each worker calls it"
+                    f"credentials must be a function that returns options of the store, not a {type(self.credentials).__name__}: each worker calls it"
                 )
             _refuse_carried(self.credentials)
 
@@ -78,8 +78,8 @@ def _refuse_carried(credentials: Credentials) -> None:
     )
     if carried:
         raise InvalidInputError(
-            f"credentials= carries what it returns ({', '.join(carried)}), and Spark would send that around in its plans: the function closes "
-            "over it or has it written inside. Let it fetch the secret where it is called, of the environment, a file or a secret store"
+            f"credentials= contains what it returns ({', '.join(carried)}), and Spark would send that to other processes in its plans: the function has "
+            "it in a closure or as a constant. Fetch the secret when the function is called, from the environment, a file or a secret store"
         )
 
 

@@ -30,10 +30,10 @@ def of_option(path: str) -> str:
     if _lakebed.is_relative(path):
         if path.startswith("~"):
             raise InvalidInputError(
-                f"{path}: Spark does not tell format('lakebed') whose home ~ is: give the whole path, os.path.expanduser({path!r})"
+                f"{path}: Spark does not pass the home folder for ~ to format('lakebed'): give the full path, os.path.expanduser({path!r})"
             )
         raise InvalidInputError(
-            f"{path}: this path is relative, and Spark does not tell format('lakebed') to which folder: give the whole path, "
+            f"{path}: this path is relative, and Spark does not pass the working folder to format('lakebed'): give the full path, "
             f"os.path.abspath({path!r})"
         )
     return _of_processes(path, found)
@@ -43,7 +43,7 @@ def _of_processes(given: str, place: str) -> str:
     """Returns a location that more than one process can open."""
     if place.startswith("memory:"):
         raise InvalidInputError(
-            f"{given}: a table in memory is known to one process alone, and Spark's workers are others: use a folder or an object store, "
+            f"{given}: a table in memory exists in one process only, and Spark's workers are other processes: use a folder or an object store, "
             "or lakebed.Table and lakebed.write without Spark"
         )
     return place

@@ -30,7 +30,7 @@ _OF_SPARK = frozenset({"path", "checkpointlocation", "queryname", "__globpaths__
 #: Options that Spark adds for a table of a catalog.
 _OF_CATALOGS = frozenset({"location", "owner", "provider"})
 _NO_TABLE_OF_A_CATALOG = (
-    "CREATE TABLE and saveAsTable do not work with format('lakebed'), since Spark reads no table of a catalog through a Python data source: "
+    "CREATE TABLE and saveAsTable do not work with format('lakebed'), because Spark reads no catalog table through a Python data source: "
     "CREATE TEMPORARY VIEW name USING lakebed OPTIONS (path '...') gives a table a name"
 )
 
@@ -48,7 +48,8 @@ class Options:
         path = self._given.get("path")
         if path is None:
             raise InvalidInputError(
-                "which table? Give its path: .load(path), .save(path) or .option('path', ...). " + _NO_TABLE_OF_A_CATALOG
+                "the path of the table is missing. Give it: .load(path), .save(path) or .option('path', ...). "
+                + _NO_TABLE_OF_A_CATALOG
             )
         self.path = location.of_option(path[1])
 
@@ -70,9 +71,7 @@ class Options:
         found = [self._given[name.lower()] for name in names if name.lower() in self._given]
         self._left.difference_update(name.lower() for name in names)
         if len(found) > 1:
-            raise InvalidInputError(
-                f"the options {' and '.join(key for key, _ in found)} say the same thing twice: leave one out"
-            )
+            raise InvalidInputError(f"the options {' and '.join(key for key, _ in found)} mean the same: leave one of them out")
         return found[0][1] if found else None
 
     def word(self, *names: str, among: tuple[str, ...]) -> str | None:
@@ -93,7 +92,7 @@ class Options:
         if value is None:
             return None
         if re.fullmatch(r"\s*[0-9]{1,19}\s*", value) is None or int(value) >= 1 << 63:
-            raise self._refusal(value, "a whole number is wanted, not below 0", *names)
+            raise self._refusal(value, "it must be a whole number of 0 or more", *names)
         return int(value)
 
     def seconds(self, *names: str) -> float | None:
@@ -104,7 +103,7 @@ class Options:
         except ValueError:
             found = math.nan
         if value is not None and not (found is not None and 0 <= found < math.inf):
-            raise self._refusal(value, "a number of seconds is wanted, not below 0", *names)
+            raise self._refusal(value, "it must be a number of seconds, 0 or more", *names)
         return found
 
     def moment(self, *names: str) -> str | None:
@@ -124,7 +123,7 @@ class Options:
         except json.JSONDecodeError:
             found = None
         if found is None or not all(isinstance(name, str) and name for name in found):
-            raise self._refusal(value, 'names of columns are wanted: id,city or as JSON ["id", "city"]', *names)
+            raise self._refusal(value, 'it must be column names: id,city or as JSON ["id", "city"]', *names)
         return list(found)
 
     def done(self, what: str) -> None:
@@ -134,7 +133,7 @@ class Options:
         if self._left:
             unknown = ", ".join(sorted(self._given[key][0] for key in self._left))
             raise InvalidInputError(
-                f"format('lakebed') does not know these options {what}: {unknown}; those of a store begin with storage."
+                f"format('lakebed') does not know these options {what}: {unknown}; the names of store options begin with storage."
             )
 
     def _below(self, prefix: str) -> dict[str, str]:
@@ -164,6 +163,6 @@ def _provider(named: str) -> Credentials:
             f"option credentials={named!r}: no such function: write package.module:function ({error})"
         ) from error
     if not callable(found):
-        raise InvalidInputError(f"option credentials={named!r}: it is no function")
+        raise InvalidInputError(f"option credentials={named!r}: it is not a function")
     provider: Credentials = found
     return provider

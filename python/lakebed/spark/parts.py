@@ -69,7 +69,7 @@ def refuse_uncarried(schema: StructType) -> None:
     if types.carried(schema) != types.nullable(schema):
         names = [field.name for field in schema.fields if types.carried(types.alone(field)) != types.nullable(types.alone(field))]
         raise InvalidInputError(
-            f"Spark takes no year-month intervals from a Python data source (columns {', '.join(names)}): "
+            f"Spark does not accept year-month intervals from a Python data source (columns {', '.join(names)}): "
             "read with lakebed.spark.read, or leave them out with option('columns', ...)"
         )
 
@@ -107,7 +107,7 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
     mode = options.word("mode", among=get_args(Mode)) or ("overwrite" if overwrite else "append")
     app_id, number = options.text("txnAppId"), options.number("txnVersion")
     if (app_id is None) != (number is None):
-        raise InvalidInputError("the options txnAppId and txnVersion go together")
+        raise InvalidInputError("the options txnAppId and txnVersion must be given together")
     given: dict[str, Any] = {
         "mode": mode,
         "where": where,
@@ -139,5 +139,5 @@ def _schema_mode(options: Options, mode: str) -> SchemaMode:
         if said is not None and flag is not None and flag != (said == meant):
             raise InvalidInputError(f"the options schema_mode={said} and {meant}Schema={str(flag).lower()} contradict each other")
     if flags["overwrite"] and mode != "overwrite":
-        raise InvalidInputError(f"overwriteSchema=true goes with mode overwrite, which replaces all rows, and not with {mode}")
+        raise InvalidInputError(f"overwriteSchema=true needs the mode overwrite, which replaces all rows; the mode is {mode}")
     return cast("SchemaMode", said) if said else "overwrite" if flags["overwrite"] else "merge" if flags["merge"] else "enforce"

@@ -45,14 +45,14 @@ def objection(path: str, place: str, size_bytes: int, absolute_paths: bool) -> s
             return "an absolute path"
         parts = place.partition("://")[2].removeprefix("/").split("/")
         if not {"", ".", ".."}.isdisjoint(parts):
-            return "a path with dots"
+            return "a path with . or .."
         # Spark silently ignores files with such names. A colon makes Hadoop parse a URL.
         if parts[-1].startswith((".", "_")) or parts[-1].endswith("._COPYING_") or ":" in parts[-1]:
-            return "a name that Spark hides"
+            return "a file name that Spark ignores"
     # Spark silently reads nothing from an empty file. The join with deletion vectors needs the
     # size.
     if place.startswith("file:") and _size_on_disk(place) != size_bytes:
-        return "not of the size that the log says"
+        return "the size differs from the log"
     return None
 
 

@@ -172,7 +172,7 @@ def _plan(spark: SparkSession, uri: str | os.PathLike[str], options: Mapping[str
     if reader == "spark" and chosen.by_lakebed:
         reasons = "; ".join(f"{count} files: {reason}" for reason, count in chosen.reasons.items())
         raise InvalidInputError(
-            f"{table.uri}: Spark's own reader would not read it exactly, leave out reader='spark' ({reasons})"
+            f"{table.uri}: Spark's own reader cannot read this table exactly; leave out reader='spark' ({reasons})"
         )
     return _Plan(table, access, scan, asked, files, chosen, target_task_size)
 

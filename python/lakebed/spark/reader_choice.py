@@ -103,7 +103,7 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, reader: Reader) -
     root = places.hadoop_root(asked.root)
     planned = _Planned(paths, [places.place(root, path) for path in paths], files)
     if len(set(planned.places)) < len(paths):
-        choice.leave_to_lakebed(paths, "a file that is in the table twice")
+        choice.leave_to_lakebed(paths, "the table has a file twice")
         return choice
     whole: list[int] = []
     deleting: list[int] = []
@@ -114,7 +114,7 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, reader: Reader) -
         else:
             (deleting if deleted_records else whole).append(row)
     if planned.num_records(deleting) > _MOST_BITS:
-        choice.leave_to_lakebed([paths[row] for row in deleting], "deletion vectors that are too large for a broadcast")
+        choice.leave_to_lakebed([paths[row] for row in deleting], "the deletion vectors are too large for a broadcast")
         deleting = []
     readings: list[Reading] = []
     for complete_bounds in (True, False):
@@ -122,7 +122,9 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, reader: Reader) -
         for rows in _of_distinct_sizes(planned, planned.bounded(deleting, complete_bounds)):
             readings += _readings(asked, planned, rows, True, complete_bounds)
     if len(readings) > _MOST_READINGS:
-        choice.leave_to_lakebed([paths[row] for row in whole + deleting], f"more than {_MOST_READINGS} kinds of files to Spark")
+        choice.leave_to_lakebed(
+            [paths[row] for row in whole + deleting], f"Spark would need more than {_MOST_READINGS} separate reads"
+        )
     else:
         choice.readings = readings
     return choice
@@ -173,7 +175,7 @@ def _of_session(spark: SparkSession, asked: Asked) -> str | None:
             return f"{name} is {harmful}"
     if types.has_type(asked.needed, lambda inner: isinstance(inner, StructType) and inner is not asked.needed):
         if session.version(spark) < (4, 1):
-            return "Spark before 4.1 takes a struct for null of which a file has none of the fields that are read"
+            return "Spark before 4.1 reads a struct as null if a file has none of the fields that are read"
         if session.setting(spark, _STRUCTS, "false") == "true":
             return f"{_STRUCTS} is true"
     if types.has_type(asked.needed, types.is_variant) and session.version(spark) < (4, 1):
@@ -200,13 +202,13 @@ def _of_table(asked: Asked, reader: Reader) -> str | None:
     if scheme not in places.SCHEMES:
         return f"Hadoop has no {scheme}:"
     if scheme != "file" and reader == "auto":
-        return f"Spark may have no way to {scheme}:"
+        return f"Spark may not be able to read {scheme}:"
     if not set(asked.schema.names) <= set(asked.table_schema.names):
-        return "columns about rows"
+        return "metadata columns are read"
     if asked.mapping_mode not in ("none", "name"):
-        return f"columns are mapped by {asked.mapping_mode}"
+        return f"the column mapping mode is {asked.mapping_mode}"
     if any(types.has_type(field.dataType, types.is_void) and not types.is_void(field.dataType) for field in asked.needed.fields):
-        return "void inside of a column"
+        return "a column has a nested void"
     return None
 
 
@@ -217,21 +219,21 @@ def _of_filter(spark: SparkSession, asked: Asked, reader: Reader) -> str | None:
     if asked.where is None:
         return None
     if asked.columns is not None and reader == "auto":
-        return "columns and where are given: lakebed decodes no others"
+        return "columns and where are given: lakebed decodes only the columns that they need"
     if "_metadata" in asked.where.lower():
         # Spark has no row ids here, and spells paths of files differently.
-        return "where asks what lakebed says about rows"
+        return "where uses metadata columns"
     if any(field != asked.table_schema[field.name] for field in asked.schema.fields):
-        return "where is given, and columns inside of others"
+        return "where is given, and nested columns are read"
     other = session.changed(spark, *_MEANINGS)
     if other:
-        return f"where may mean something else, for {', '.join(other)} is set"
+        return f"where may mean something else in Spark, because {', '.join(other)} is set"
     if session.setting(spark, "spark.sql.ansi.enabled", "true") != "true":
-        return "where may mean something else, for spark.sql.ansi.enabled is false"
+        return "where may mean something else in Spark, because spark.sql.ansi.enabled is false"
     zone = session.setting(spark, "spark.sql.session.timeZone", "UTC")
     has_times = types.has_type(asked.table_schema, lambda leaf: isinstance(leaf, (TimestampType, TimestampNTZType)))
     if zone not in _UTC and (has_times or "time" in asked.where.lower() or "(" in asked.where):
-        return f"where may mean something else, for spark.sql.session.timeZone is {zone}"
+        return f"where may mean something else in Spark, because spark.sql.session.timeZone is {zone}"
     return None
 
 

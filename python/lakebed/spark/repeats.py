@@ -99,8 +99,8 @@ class Batch(tuple[str, int]):
             before = _LAST_WRITES.get((uri, stream))
             if before is not None and before[:2] == write[:2] and before != write:
                 raise InvalidInputError(
-                    f"{uri}: this is a second write of batch {number} of stream '{stream}', with other rows: it would be passed over as if it "
-                    "were the first one again. Give each write of a batch an app_id of its own, or bring the rows together in one write"
+                    f"{uri}: this is a second write of batch {number} of stream '{stream}', with other rows: it would be ignored, because the table "
+                    "has this batch already. Give each write of a batch an app_id of its own, or combine the rows in one write"
                 )
             _LAST_WRITES[uri, stream] = write
         try:
@@ -150,7 +150,7 @@ def _query_in_jvm(rows: DataFrame, number: int) -> _Query:
         offsets = _offsets(text.toString("UTF-8"), lambda name: _hash_by_hadoop(spark, f"{root}/{name}"))
         return _Query(query.id().toString(), query.runId().toString(), offsets)
     except (Py4JError, PySparkException, AttributeError, TypeError) as error:
-        _LOGGER.debug("Spark does not tell of which query batch %d is: %s", number, error)
+        _LOGGER.debug("Spark does not say to which query batch %d belongs: %s", number, error)
         return _Query()
 
 
@@ -214,7 +214,7 @@ def _offsets_in(checkpoint: str, query: str, number: int) -> str | None:
         logged = (folder / "offsets" / str(number)).read_text("utf-8")
         return _offsets(logged, lambda name: _hash_of(folder / name))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        _LOGGER.debug("the checkpoint %s does not tell the offsets of batch %d: %s", checkpoint, number, error)
+        _LOGGER.debug("the offsets of batch %d cannot be read from the checkpoint %s: %s", number, checkpoint, error)
         return None
 
 

@@ -164,11 +164,13 @@ class _ReadOptions:
             raise InvalidInputError("give version or timestamp, not both")
         if reads_changes and (found.start is None or names_version):
             raise InvalidInputError(
-                "changes are read from startingVersion or startingTimestamp on, up to endingVersion or endingTimestamp if one of them is given, "
-                "and not at a version"
+                "changes need startingVersion or startingTimestamp. They may have endingVersion or endingTimestamp, "
+                "but neither version nor timestamp"
             )
         if not reads_changes and (found.start is not None or found.end is not None):
-            raise InvalidInputError("only changes have a beginning and an end: add option readChangeFeed=true, or leave them out")
+            raise InvalidInputError(
+                "starting and ending options are for changes only: add the option readChangeFeed=true, or leave them out"
+            )
         return found
 
     def rows(self, version: int | None, columns: list[str] | None) -> Scan | Changes:
@@ -251,7 +253,7 @@ class Reader(DataSourceReader):
             if found.dataType != types.shown(self._schema)[given.name].dataType
         ]
         if differing:
-            raise InvalidInputError(f"{self._options.path}: the schema that was given is not the table's: {'; '.join(differing)}")
+            raise InvalidInputError(f"{self._options.path}: the given schema differs from the table's: {'; '.join(differing)}")
         return rows
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

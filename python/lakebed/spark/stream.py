@@ -123,8 +123,8 @@ class StreamReader(DataSourceStreamReader):
             found = stream_schema(opened)
             if [(field.name, field.dataType) for field in found] != [(field.name, field.dataType) for field in self._schema]:
                 raise SchemaMismatchError(
-                    f"{self._options.path}: the table's schema is not the stream's any more: it is {found.simpleString()}, not "
-                    f"{self._schema.simpleString()}. Define the stream again; what it has done so far is kept by its checkpoint"
+                    f"{self._options.path}: the table's schema has changed since the stream was defined: it is {found.simpleString()}, not "
+                    f"{self._schema.simpleString()}. Define the stream again; its checkpoint keeps its progress"
                 )
             self._opened = opened
         return self._opened
@@ -151,8 +151,8 @@ class _ReaderBefore42(StreamReader):
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
         if self._reached is None:
             _LOGGER.warning(
-                "%s: this version of Spark does not tell where a query was that is restarted or takes what is available now: its first "
-                "batch takes all there is, whatever maxFilesPerTrigger and maxBytesPerTrigger say",
+                "%s: if a query is restarted or its trigger is availableNow, this version of Spark does not say where it stopped: its first "
+                "batch contains everything that is available, and ignores maxFilesPerTrigger and maxBytesPerTrigger",
                 self._options.path,
             )
             with failure.alone():
@@ -206,7 +206,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         if not hasattr(datasource, "DataSourceStreamArrowWriter"):
             raise UnsupportedFeatureError(
-                "streams are written by format('lakebed') from Spark 4.1 on; before, use "
+                "writing streams with format('lakebed') needs Spark 4.1 or newer; with an older version, use "
                 "writeStream.foreachBatch(lakebed.spark.foreach_batch(path, app_id=...))"
             )
         self._access = options.access()
@@ -215,7 +215,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
         self._options = write_options(options, overwrite, self._access)
         if options.text("mode") is not None or self._options["txn"] is not None:
             raise InvalidInputError(
-                "a stream takes neither the option mode nor txnAppId: its output mode and its checkpoint say both"
+                "a stream has neither the option mode nor txnAppId: its output mode and its checkpoint determine both"
             )
         self._overwrites = self._options["mode"] == "overwrite"
         self._schema = schema

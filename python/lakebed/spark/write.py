@@ -142,7 +142,7 @@ def foreach_batch(
     mode = options.get("mode", "append")
     if arguments.given("mode", arguments.word("mode", mode, Mode)) not in ("append", "overwrite"):
         raise InvalidInputError(
-            f"mode={mode!r}: a stream appends its batches, or replaces all rows by each of them: it must be append or overwrite"
+            f"mode={mode!r}: a stream must append its batches, or overwrite all rows with each batch: the mode must be append or overwrite"
         )
     # Invalid arguments raise an error now, and not in the first batch.
     _checked(options)

@@ -65,9 +65,9 @@ _OF_DELTA = (
 _INSTEAD = {
     "interval": "a number or to STRING",
     "time": "STRING",
-    "geometry": "BINARY, by st_asbinary",
-    "geography": "BINARY, by st_asbinary",
-    "string": "STRING, which compares texts by their bytes",
+    "geometry": "BINARY, with st_asbinary",
+    "geography": "BINARY, with st_asbinary",
+    "string": "STRING, which compares strings by their bytes",
 }
 _EXTENSION_NAME = "ARROW:extension:name"
 _VARIANT = "arrow.parquet.variant"

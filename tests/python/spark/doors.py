@@ -95,7 +95,7 @@ def ids(path: Path) -> list[int]:
 
 @scenario
 def tables_in_memory_are_refused(spark: Any, folder: Path) -> None:
-    said = "known to one process alone"
+    said = "exists in one process only"
     for attempt in by_function(spark, "memory://t"):
         refused(attempt, said, lb.InvalidInputError)
     for attempt in by_format(spark, "memory://t", folder):
@@ -124,7 +124,7 @@ def a_relative_path_begins_in_the_folder_of_the_caller(spark: Any, folder: Path)
 def a_path_that_only_the_caller_understands_is_refused_by_format(spark: Any, folder: Path) -> None:
     with inside(folder):
         lbs.write(spark.range(1), "t")
-        for uri, said in (("t", "give the whole path, os.path.abspath('t')"), ("~/t", "os.path.expanduser('~/t')")):
+        for uri, said in (("t", "give the full path, os.path.abspath('t')"), ("~/t", "os.path.expanduser('~/t')")):
             for attempt in by_format(spark, uri, folder):
                 refused(attempt, said)
 
@@ -313,8 +313,8 @@ def an_argument_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: P
             of_argument(lambda f=function, o={name: value}: f(spark, path, **o), name, kind)  # type: ignore[misc]
         if name not in ("version", "timestamp", "reader"):
             of_argument(lambda o={name: value}: lbs.changes(spark, path, 0, **o), name, kind)  # type: ignore[misc]
-    refused(lambda: lbs.read(spark.range(1), path), "spark takes a SparkSession, not a DataFrame", TypeError)
-    refused(lambda: lbs.read(path, spark), "spark takes a SparkSession", TypeError)  # type: ignore[arg-type]
+    refused(lambda: lbs.read(spark.range(1), path), "spark must be a SparkSession, not a DataFrame", TypeError)
+    refused(lambda: lbs.read(path, spark), "spark must be a SparkSession", TypeError)  # type: ignore[arg-type]
     assert lbs.explain(spark, path, reader="LAKEBED").spark_files == 0  # type: ignore[arg-type]
     assert lbs.read(spark, path, columns="id", reader="Spark").count() == 5  # type: ignore[arg-type]
 
@@ -339,8 +339,8 @@ def an_argument_of_a_write_that_makes_no_sense_is_refused_by_its_name(spark: Any
     for name, value, kind in writes:
         of_argument(lambda o={name: value}: lbs.write(spark.range(1), path, **o), name, kind)  # type: ignore[misc]
         of_argument(lambda o={name: value}: lbs.foreach_batch(path, app_id="a", **o)(spark.range(1), 0), name, kind)  # type: ignore[misc]
-    refused(lambda: lbs.write([{"id": 1}], path), "df takes a data frame of Spark's, not a builtins.list", TypeError)  # type: ignore[arg-type]
-    refused(lambda: lbs.write(lb.Table(path).to_pandas(), path), "lakebed.write takes pandas", TypeError)  # type: ignore[arg-type]
+    refused(lambda: lbs.write([{"id": 1}], path), "df must be a Spark DataFrame, not a builtins.list", TypeError)  # type: ignore[arg-type]
+    refused(lambda: lbs.write(lb.Table(path).to_pandas(), path), "for pandas, polars and pyarrow, use lakebed.write", TypeError)  # type: ignore[arg-type]
     stream = spark.readStream.format("rate").load()
     refused(lambda: lbs.write(stream, path), "df is a stream", lb.InvalidInputError)
     assert lb.Table(path).version == 0
@@ -353,12 +353,12 @@ def an_option_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: Pat
     path = str(folder / "t")
     lbs.write(spark.range(5), path)
     for name, value, said in (
-        ("versionAsOf", "abc", "option versionAsOf='abc': a whole number is wanted, not below 0"),
+        ("versionAsOf", "abc", "option versionAsOf='abc': it must be a whole number of 0 or more"),
         ("limit", "1", "does not know these options for reading: limit"),
     ):
         refused(lambda n=name, v=value: spark.read.format("lakebed").option(n, v).load(path).schema, said)  # type: ignore[misc]
     refused(lambda: append(spark.range(1), path, mode="nope"), "option mode='nope': it must be one of append, overwrite")
-    refused(lambda: spark.read.format("lakebed").load().schema, "which table?")
+    refused(lambda: spark.read.format("lakebed").load().schema, "the path of the table is missing")
     refused(lambda: spark.read.format("lakebed").load([path, path]).schema, "one table at a time")
     refused(lambda: spark.sql(f"CREATE TABLE t USING lakebed LOCATION '{path}'").collect(), "CREATE TEMPORARY VIEW")
     assert lb.Table(path).version == 0

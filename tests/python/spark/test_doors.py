@@ -120,7 +120,7 @@ def test_no_function_takes_unnamed_arguments() -> None:
 
 def test_unknown_storage_options_are_refused_with_advice(spark: Any, tmp_path: Path) -> None:
     for name in ("aws_secret_access_key", "nobody_knows"):
-        said = f"storage_options has {name}: options that are not known to be harmless.*Give credentials=, a function"
+        said = f"storage_options has {name}: these options may be secrets.*Pass credentials=, a function"
         for attempt in (lbs.read, lambda *place, **options: lbs.write(spark.range(1), place[1], **options)):
             with pytest.raises(lb.InvalidInputError, match=said) as refused:
                 attempt(spark, tmp_path / "t", storage_options={name: "hush-hush"})

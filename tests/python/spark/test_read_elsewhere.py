@@ -100,7 +100,7 @@ def test_credentials_that_carry_secrets_are_refused(spark: Any, tmp_path: Path, 
         lambda: lbs.write(spark.range(1), uri, credentials=credentials),
         lambda: lbs.read(spark, uri, credentials=credentials),
     ):
-        with pytest.raises(lb.InvalidInputError, match=r"carries what it returns \(aws_secret_access_key\)") as refused:
+        with pytest.raises(lb.InvalidInputError, match=r"contains what it returns \(aws_secret_access_key\)") as refused:
             attempt()
         assert "grant-to-nobody" not in str(refused.value)
     assert not (tmp_path / "t").exists()

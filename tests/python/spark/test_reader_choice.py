@@ -110,7 +110,7 @@ def test_more_values_than_reads_go_through_lakebed(spark: Any, tmp_path: Path) -
     table = lb.write(tmp_path / "t", data, partition_by=["at"]).table
     explained = lbs.explain(spark, table.uri)
     assert (explained.spark_files, explained.lakebed_files) == (0, 20)
-    assert "20 files: more than 16 kinds of files to Spark" in str(explained)
+    assert "20 files: Spark would need more than 16 separate reads" in str(explained)
     assert frames.rows(lbs.read(spark, table.uri)) == canon.rows(table.to_arrow())
     # The files differ only in the partition column.
     assert lbs.explain(spark, table.uri, columns=["id"]).spark_reads == 1
@@ -389,7 +389,7 @@ def test_required_reader_reads_or_fails(spark: Any, sales: str, corpus_by_name: 
     assert lbs.explain(spark, sales, **both).spark_files == 0
     assert lbs.explain(spark, sales, reader="spark", **both).spark_files == 6
     assert lbs.read(spark, sales, reader="spark", **both).count() == 7
-    with pytest.raises(lb.InvalidInputError, match="mapped by id"):
+    with pytest.raises(lb.InvalidInputError, match="mapping mode is id"):
         lbs.read(spark, corpus_by_name["mapped_by_id"].path, reader="spark")
 
 

@@ -369,12 +369,12 @@ def test_a_write_that_failed_is_none(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "said"),
     [
-        ({"app_id": None}, TypeError, "app_id=None: it must be given"),
-        ({"app_id": 5}, TypeError, "app_id=5: it must be text"),
+        ({"app_id": None}, TypeError, "app_id=None: a value is required"),
+        ({"app_id": 5}, TypeError, "app_id=5: it must be a string"),
         ({"app_id": " "}, lb.InvalidInputError, "the name of the stream is empty"),
         ({"mode": "ignore"}, lb.InvalidInputError, "mode='ignore': a stream appends"),
         ({"mode": "Error"}, lb.InvalidInputError, "mode='Error': a stream appends"),
-        ({"mode": None}, TypeError, "mode=None: it must be given"),
+        ({"mode": None}, TypeError, "mode=None: a value is required"),
         ({"target_file_size": 0}, lb.InvalidInputError, "target_file_size=0"),
     ],
     ids=str,
@@ -388,7 +388,7 @@ def test_foreach_batch_refuses_invalid_arguments_early(
 
 def test_what_is_no_batch_is_refused(spark: Any, tmp_path: Path) -> None:
     write_batch: Any = lbs.foreach_batch(tmp_path / "t", app_id="app")
-    with pytest.raises(TypeError, match="df takes a data frame of Spark's, not a pandas"):
+    with pytest.raises(TypeError, match="df must be a Spark DataFrame, not a pandas"):
         write_batch(pd.DataFrame({"id": [1]}), 0)
     for number, kind in ((None, TypeError), ("0", TypeError), (True, TypeError), (-1, lb.InvalidInputError)):
         with pytest.raises(kind, match="batch_id="):

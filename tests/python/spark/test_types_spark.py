@@ -53,7 +53,7 @@ REFUSED: dict[type[T.DataType], list[tuple[str, str]]] = {
     T.GeometryType: [("st_geomfromwkb(X'0101000000000000000000F03F0000000000000040')", r"geometry\(.*\): cast it to BINARY")],
     T.GeographyType: [("st_geogfromwkb(X'0101000000000000000000F03F0000000000000040')", r"geography\(.*\): cast it to BINARY")],
     T.StringType: [
-        ("'a' COLLATE UTF8_LCASE", "string collate UTF8_LCASE: cast it to STRING, which compares texts by their bytes")
+        ("'a' COLLATE UTF8_LCASE", "string collate UTF8_LCASE: cast it to STRING, which compares strings by their bytes")
     ],
 }
 

@@ -252,7 +252,7 @@ def test_unknown_save_options_are_named(spark: Any, path: str) -> None:
         ({"zorder": "id"}, "does not know these options for writing: zorder"),
         ({"txnAppId": "a"}, "txnVersion"),
         ({"partition_by": "nope"}, "nope"),
-        ({"where": "id > 1", "replaceWhere": "id > 2"}, "say the same thing twice"),
+        ({"where": "id > 1", "replaceWhere": "id > 2"}, "mean the same"),
     ]:
         fresh = spark.range(1).write.format("lakebed").mode("append").options(**options)
         with pytest.raises(Exception, match=said):
