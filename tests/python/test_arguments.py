@@ -147,7 +147,7 @@ def test_the_extension_refuses_options_that_nobody_takes(
     call: Callable[[lb.Table], Any], table: lb.Table, tmp_path: Path
 ) -> None:
     before = everything(tmp_path)
-    with pytest.raises(TypeError, match="is no option of this operation"):
+    with pytest.raises(TypeError, match="is not an option of this operation"):
         call(table)
     assert everything(tmp_path) == before
 

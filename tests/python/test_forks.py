@@ -128,8 +128,8 @@ def test_reader_is_refused_in_another_process(parts: str, way: str, has_begun: b
     def in_vain() -> None:
         with pytest.raises((lb.InvalidInputError, pa.ArrowInvalid)) as raised:
             next(readers[0])
-        assert f"opened by process {os.getppid()} before this process was forked from it" in str(raised.value)
-        assert "open it again here" in str(raised.value)
+        assert f"opened by process {os.getppid()}, from which this process was forked later" in str(raised.value)
+        assert "open it again in this process" in str(raised.value)
         readers.clear()
         gc.collect()
         # Readers that the child opens work.

@@ -39,7 +39,7 @@ impl ArrowStream {
     fn take(&self) -> PyResult<RecordBatchStream> {
         let stream = self.stream.get(READER).map_err(to_py)?;
         let taken = stream.lock().ok().and_then(|mut stream| stream.take());
-        taken.ok_or_else(|| PyValueError::new_err("this stream of record batches was already read; ask for a new one"))
+        taken.ok_or_else(|| PyValueError::new_err("this stream of record batches was already read; create a new one"))
     }
 }
 

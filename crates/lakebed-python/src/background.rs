@@ -12,7 +12,7 @@ pub fn after_commit(table: &lakebed::Table, snapshot: Option<&Snapshot>) {
     let work = async move {
         if let Err(error) = table.auto_compact(&snapshot).await {
             let (url, version) = (snapshot.url(), snapshot.version());
-            tracing::warn!(table = url, version, "{url}: small files were not put together after version {version}: {error}");
+            tracing::warn!(table = url, version, "{url}: small files could not be compacted after version {version}: {error}");
         }
     };
     if let Err(error) = later(&url, work) {

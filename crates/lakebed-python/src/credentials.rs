@@ -36,7 +36,7 @@ impl CredentialSource for PyCredentials {
         Python::attach(|py| {
             self.call(py).map_err(|error| {
                 let kind = ErrorKind::Store { object: "credentials".to_owned(), retryable: false, not_found: false };
-                Error::new(kind, "credentials: the callable failed").with_source(error.to_string())
+                Error::new(kind, "credentials: the function failed").with_source(error.to_string())
             })
         })
     }

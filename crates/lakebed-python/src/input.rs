@@ -69,7 +69,7 @@ pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordB
     std::thread::Builder::new().name("lakebed-input".to_owned()).spawn(read)?;
     let batches = futures::stream::unfold(Some(receiver), |receiver| async move {
         let mut receiver = receiver?;
-        match receiver.recv().await.unwrap_or_else(|| Err(broken_off("the thread that reads it is gone"))) {
+        match receiver.recv().await.unwrap_or_else(|| Err(broken_off("the thread that reads it has ended"))) {
             Ok(batch) => Some((Ok(batch?), Some(receiver))),
             Err(error) => Some((Err(error), None)),
         }
@@ -95,9 +95,9 @@ fn kept_in<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it left no word")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it left no message")
 }
 
 fn broken_off(why: &str) -> Error {
-    Error::internal(format!("reading the data failed within lakebed ({why}): nothing was committed; please report it"))
+    Error::internal(format!("reading the data failed inside lakebed ({why}): nothing was committed; please report it"))
 }

@@ -64,7 +64,7 @@ impl<'a, 'py> Options<'a, 'py> {
         for key in self.given.keys() {
             let key: String = key.extract()?;
             if !taken.contains(&key) {
-                return Err(PyTypeError::new_err(format!("{key} is no option of this operation")));
+                return Err(PyTypeError::new_err(format!("{key} is not an option of this operation")));
             }
         }
         Ok(())
@@ -85,7 +85,7 @@ fn unfit(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
     }
     let message = error.value(py).to_string();
     match message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
-        Some((unknown, _)) => PyTypeError::new_err(format!("{unknown} is no option of this operation")),
+        Some((unknown, _)) => PyTypeError::new_err(format!("{unknown} is not an option of this operation")),
         None => to_py(Error::invalid_input(format!("{key}: {message}"))),
     }
 }

@@ -46,8 +46,8 @@ impl<T> Owned<T> {
 
     fn elsewhere(&self, what: &str) -> Error {
         Error::invalid_input(format!(
-            "{what} was opened by process {} before this process was forked from it, and only that process can go on with it: open it again \
-             here",
+            "{what} was opened by process {}, from which this process was forked later, and only that process can use it: open \
+             it again in this process",
             self.process
         ))
     }

@@ -68,7 +68,8 @@ async fn ranges_are_complete_or_object_is_corrupt() {
     for range in [8..11, 10..12, 500..501] {
         let error = store.get_ranges(&path, std::slice::from_ref(&range)).await.unwrap_err();
         assert!(error.is_corrupt(), "{error:?}");
-        let message = format!("memory://test/lake/t/a: bytes {} to {} were requested, but it has only 10 bytes", range.start, range.end);
+        let message =
+            format!("memory://test/lake/t/a: bytes {} to {} were requested, but it has only 10 bytes", range.start, range.end);
         assert_eq!(error.message(), message);
     }
     let missing = store.path_of("b").unwrap();

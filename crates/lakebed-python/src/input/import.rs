@@ -52,7 +52,7 @@ pub fn batch_of(array: FFI_ArrowArray, schema: SchemaRef) -> Result<RecordBatch>
     let rows = data.len();
     if data.nulls().is_some_and(|nulls| nulls.inner().count_set_bits() < rows) {
         return Err(Error::invalid_input(
-            "some rows of the data are null as a whole, which rows of a table cannot be: leave them out",
+            "some rows of the data are null as a whole, but a row of a table cannot be null: leave these rows out",
         ));
     }
     let data = released_as_of_python(data)?;
@@ -153,7 +153,7 @@ fn with_type_names(data: &ArrayData, text: String) -> String {
 
 fn broken(why: &str) -> Error {
     Error::invalid_input(format!(
-        "the data is not what its schema says, and whatever made it is at fault: {why}. Make the data anew, or tell the maker of the library that \
-         it comes from; with pyarrow, pa.table(data).validate(full=True) looks at it too"
+        "the data does not match its schema: {why}. The library that created the data is at fault: create the data again, or \
+         report this to the library's authors; with pyarrow, pa.table(data).validate(full=True) checks the data, too"
     ))
 }

@@ -33,7 +33,7 @@ impl<T> OfPython<T> {
 
     /// Uses the object, unless the interpreter is about to end.
     pub fn with<U>(&mut self, using: impl FnOnce(&mut T) -> Result<U>) -> Result<U> {
-        let ending = || Error::invalid_input("the data could not be read: the Python process that makes it is ending");
+        let ending = || Error::invalid_input("the data could not be read: the Python process that produces it is ending");
         let _inside = self.doors.go_in(self.is_made_at_exit).ok_or_else(ending)?;
         using(&mut self.thing)
     }

@@ -26,7 +26,7 @@ pub fn schema_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<SchemaRef> {
 
 /// The error for a schema that is not a list of named columns, or has a type that arrow does not know.
 pub fn no_columns(error: &ArrowError) -> Error {
-    Error::invalid_input(format!("the data is not made of named columns, as a table or a batch is: {}", text_of(error)))
+    Error::invalid_input(format!("the data does not have named columns, as a table or a batch has: {}", text_of(error)))
 }
 
 /// The text of an arrow error, without the name of its kind.

@@ -28,7 +28,9 @@ pub fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String>
         }
         (DataType::Dictionary(..), true) => return Err("a dictionary is missing".to_owned()),
         (_, true) => {}
-        (other, false) => return Err(format!("there is a dictionary for values of type {}, which have none", type_name(other))),
+        (other, false) => {
+            return Err(format!("there is a dictionary for values of type {}, which cannot have one", type_name(other)));
+        }
     }
     check_children(array, data_type, rows)
 }
@@ -38,7 +40,7 @@ fn reach(array: &FFI_ArrowArray) -> Result<i64, String> {
     let (length, offset) = (array.length, array.offset);
     let is_counted = |count: i64| (0..MOST_ROWS).contains(&count);
     if !is_counted(length) || !is_counted(offset) || array.null_count < -1 || array.null_count > length {
-        return Err(format!("it tells of {length} rows from row {offset} on, {} of them null", array.null_count));
+        return Err(format!("it claims to have {length} rows from row {offset} on, {} of them null", array.null_count));
     }
     Ok(length + offset)
 }
@@ -54,7 +56,7 @@ fn check_buffers(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Res
             Buffers::Exactly(count) => count.to_string(),
             _ => "3 or more".to_owned(),
         };
-        return Err(format!("values of type {} have {wanted} parts in memory, and here are {given}", type_name(data_type)));
+        return Err(format!("values of type {} have {wanted} parts in memory, but here are {given}", type_name(data_type)));
     }
     if given > 0 && array.buffers.is_null() {
         return Err(format!("the values of type {} are missing", type_name(data_type)));
@@ -92,12 +94,12 @@ fn check_view_sizes(array: &FFI_ArrowArray) -> Result<(), String> {
     let buffers = array.num_buffers() - 3;
     let sizes = array.buffer(array.num_buffers() - 1);
     if buffers > 0 && sizes.is_null() {
-        return Err("nothing tells how large its text is".to_owned());
+        return Err("the size of its string data is missing".to_owned());
     }
     // SAFETY: there is one size for each buffer.
     #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
     let is_negative = (0..buffers).any(|index| unsafe { sizes.cast::<i64>().add(index).read_unaligned() } < 0);
-    if is_negative { Err("some of its text has a negative size".to_owned()) } else { Ok(()) }
+    if is_negative { Err("a part of its string data has a negative size".to_owned()) } else { Ok(()) }
 }
 
 /// Returns the size of an offset, for types that have offsets.
@@ -128,7 +130,7 @@ fn check_ends(array: &FFI_ArrowArray, data_type: &DataType, rows: i64, size_byte
             let values = child(array, 0)?;
             reach(values)?;
             match values.length < last {
-                true => Err(format!("its lists reach to value {last}, and there are {} values", values.length)),
+                true => Err(format!("its lists reach to value {last}, but there are only {} values", values.length)),
                 false => Ok(()),
             }
         }
@@ -168,7 +170,7 @@ fn check_children(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Re
         _ => Vec::new(),
     };
     if array.n_children != wanted.len() as i64 {
-        return Err(format!("it has {} columns or fields, and its schema has {}", array.n_children, wanted.len()));
+        return Err(format!("it has {} columns or fields, but its schema has {}", array.n_children, wanted.len()));
     }
     for (index, (field, rows)) in wanted.into_iter().enumerate() {
         let found = child(array, index)?;

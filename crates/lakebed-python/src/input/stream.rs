@@ -76,7 +76,7 @@ impl InputStream {
 }
 
 fn is_released() -> Error {
-    Error::invalid_input("the data could not be read: it was read before, and can be read once only")
+    Error::invalid_input("the data could not be read: it was read before, and it can be read only once")
 }
 
 fn failed(stream: &mut FFI_ArrowArrayStream, code: i32) -> Error {

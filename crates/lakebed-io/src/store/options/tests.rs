@@ -105,5 +105,8 @@ fn url_wins_over_environment_only() {
 fn two_spellings_must_agree() {
     assert!(settings::<AmazonS3ConfigKey>(&[], &[], &options(&[("region", "eu"), ("AWS_REGION", "eu")]), false).is_ok());
     let error = settings::<AmazonS3ConfigKey>(&[], &[], &options(&[("region", "eu"), ("AWS_REGION", "us")]), false).unwrap_err();
-    assert_eq!(error.message(), "storage options AWS_REGION and region mean the same but have different values: keep one of them");
+    assert_eq!(
+        error.message(),
+        "storage options AWS_REGION and region mean the same but have different values: keep one of them"
+    );
 }
