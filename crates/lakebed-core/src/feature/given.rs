@@ -149,7 +149,7 @@ mod tests {
                 "delta.targetFileSize",
                 size,
                 &format!(
-                    "property delta.targetFileSize: {size:?} cannot be set: files of less than 1024 bytes would be little but their footers"
+                    "property delta.targetFileSize: {size:?} cannot be set: a file of less than 1024 bytes would hold little more than its footer"
                 ),
             );
         }
@@ -163,17 +163,17 @@ mod tests {
         check_refused(
             "delta.universalFormat.enabledFormats",
             "iceberg",
-            "property delta.universalFormat.enabledFormats: \"iceberg\" cannot be set: lakebed writes no metadata of other formats",
+            "property delta.universalFormat.enabledFormats: \"iceberg\" cannot be set: lakebed does not write the metadata of other formats",
         );
         check_refused(
             "delta.columnMapping.maxColumnId",
             "7",
-            "property delta.columnMapping.maxColumnId: \"7\" cannot be set: writers keep it themselves; leave it out",
+            "property delta.columnMapping.maxColumnId: \"7\" cannot be set: lakebed maintains this property itself; leave it out",
         );
         check_refused(
             "delta.constraints.positive",
             "x > 0",
-            "property delta.constraints.positive: give constraints as constraints, not as properties",
+            "property delta.constraints.positive: pass constraints as constraints, not as properties",
         );
     }
 }

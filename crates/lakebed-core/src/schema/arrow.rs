@@ -305,7 +305,7 @@ mod tests {
     fn an_impossible_decimal_has_no_arrow_form() {
         for (precision, scale) in [(0, 0), (39, 0), (5, 6), (255, 255)] {
             let error = primitive_to_arrow(PrimitiveType::Decimal { precision, scale }).unwrap_err();
-            assert_eq!(error.message(), format!("there is no decimal({precision},{scale})"));
+            assert_eq!(error.message(), format!("the type decimal({precision},{scale}) does not exist"));
         }
     }
 

@@ -160,7 +160,7 @@ mod tests {
             &data,
             &[
                 "~ name: string in the table, long in the data",
-                "~ at: timestamp in the table, timestamp_ntz in the data (an instant needs a time zone: give the data one, such as UTC)",
+                "~ at: timestamp in the table, timestamp_ntz in the data (the table's values are instants: give the data's column a time zone, such as UTC)",
                 "- need: date may not be null and is not in the data",
                 "+ new: double is in the data, not in the table",
             ],
@@ -175,7 +175,7 @@ mod tests {
             &table,
             &[field("s", &struct_of(&[field("x", "string"), field("z", "long")]))],
             &[
-                "~ s.x: long in the table, string in the data (parse the texts first)",
+                "~ s.x: long in the table, string in the data (parse the strings first)",
                 "- s.y: string may not be null and is not in the data",
                 "+ s.z: long is in the data, not in the table",
             ],

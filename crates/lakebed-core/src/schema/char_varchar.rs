@@ -290,7 +290,10 @@ mod tests {
     fn parse_huge_char_length_names_the_column() {
         let metadata = format!(r#""{CHAR_VARCHAR}":"char(2000000000)""#);
         let error = parse(&struct_of(&[field_with("c", "string", &metadata)])).unwrap_err();
-        assert_eq!(error.message(), "schema: column c: char(2000000000) is longer than lakebed pads, 65535 characters");
+        assert_eq!(
+            error.message(),
+            "schema: column c: char(2000000000) is too long: lakebed pads strings to at most 65535 characters"
+        );
     }
 
     #[test]

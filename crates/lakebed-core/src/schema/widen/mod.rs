@@ -163,8 +163,9 @@ mod tests {
         assert!(check_type_changes(&schema_with_change("integer", "long")).is_ok());
         for (from, to) in [("long", "integer"), ("integer", "complex"), ("string", "long")] {
             let error = check_type_changes(&schema_with_change(from, to)).unwrap_err();
-            let expected =
-                format!("schema: column a.element.x: its type was changed from {from} to {to}, which lakebed cannot follow");
+            let expected = format!(
+                "schema: column a.element.x: its type was changed from {from} to {to}, and lakebed does not support this change"
+            );
             assert_eq!(error.message(), expected);
         }
     }
