@@ -374,7 +374,7 @@ ODD = {
 #: The beginnings of errors about an argument of the right type with an invalid content: data, a
 #: location, a task, an expression.
 THEIR_OWN_WORDS = re.compile(
-    r"file://|a\\0b: |in the expression|there is no (column|data)|not a scan task|versions \d+ to|"
+    r"file://|a\\0b: |in the expression|there is no (column|data)|this is not a scan task|versions \d+ to|"
     r"(the first|(an?|None|a dictionary)( \w+)* is not |column |1 cannot be the name)"
 )
 
@@ -653,7 +653,7 @@ def test_handle_of_replaced_table_writes_nothing(operation: str, before: int, af
     for _ in range(after):
         other = lb.write(path, pa.table({"id": [7], "p": ["other"], "q": [1]})).table
     found = everything(path)
-    with pytest.raises(lb.TableNotFoundError, match="another one was made in its place"):
+    with pytest.raises(lb.TableNotFoundError, match="another table was created at its location"):
         operations()[operation](table)
     assert everything(path) == found
     assert table.refresh().schema == other.schema

@@ -52,7 +52,7 @@ def test_operations_finish_with_little_memory(tmp_path: Path, limit: str | None,
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert done.stdout.strip() == "done", done.stderr
     if told == "1":
-        assert "LAKEBED_MEMORY_LIMIT is taken for 1048576: 1 bytes are too few to work with" in done.stderr
+        assert "LAKEBED_MEMORY_LIMIT is raised to 1048576: 1 bytes are not enough" in done.stderr
 
 
 @pytest.mark.parametrize("limit", [1, 0, -1, (1 << 20) - 1, 1 << 64])

@@ -80,11 +80,11 @@ def test_replaced_table_is_not_read(tmp_path: Path) -> None:
     pickled = pickle.dumps(table)
     shutil.rmtree(tmp_path / "t")
     lb.write(tmp_path / "t", pa.table({"id": [99]}))
-    with pytest.raises(lb.TableNotFoundError, match="another one was made in its place"):
+    with pytest.raises(lb.TableNotFoundError, match="another table was created at its location"):
         pickle.loads(pickled)
 
     def child() -> None:
-        with pytest.raises(lb.TableNotFoundError, match="another one was made in its place"):
+        with pytest.raises(lb.TableNotFoundError, match="another table was created at its location"):
             table.to_arrow()
 
     in_child(child)

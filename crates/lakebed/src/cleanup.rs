@@ -94,11 +94,15 @@ impl Snapshot {
         loop {
             let Some(found) = plan(listed, &rules) else { return Ok(None) };
             let base = segment::plan(listed, Some(found.first_version), &rules.unusable)?.checkpoint;
-            let Some(base) = base else { return Err(Error::internal("a clean-up that rests on no checkpoint")) };
+            let Some(base) = base else { return Err(Error::internal("a cleanup has no checkpoint to start from")) };
             match self.check_readable(&base).await {
                 Ok(()) => return Ok(Some(found)),
                 Err(error) if error.is_corrupt() || error.is_not_found() => {
-                    tracing::warn!(table = self.url(), "{}: not cleaned up to a broken checkpoint: {error}", self.url());
+                    tracing::warn!(
+                        table = self.url(),
+                        "{}: the log was not cleaned up to a broken checkpoint: {error}",
+                        self.url()
+                    );
                     rules.unusable.insert(base.name());
                 }
                 Err(error) => return Err(error),
@@ -112,7 +116,7 @@ impl Snapshot {
         let has = |wanted: fn(&Action) -> bool| head.iter().any(wanted);
         match has(|action| matches!(action, Action::Protocol(_))) && has(|action| matches!(action, Action::Metadata(_))) {
             true => Ok(()),
-            false => Err(Error::corrupt(files.name(), "a checkpoint without protocol or metaData")),
+            false => Err(Error::corrupt(files.name(), "the checkpoint has no protocol or no metaData")),
         }
     }
 
@@ -144,7 +148,8 @@ impl Snapshot {
         }
         let info = commit_info(self.store(), path).await?;
         let timestamp = info.and_then(|info| info.in_commit_timestamp());
-        timestamp.ok_or_else(|| Error::corrupt(&path.name, "a commit without the in-commit timestamp that the table has"))
+        timestamp
+            .ok_or_else(|| Error::corrupt(&path.name, "the commit has no in-commit timestamp, although the table requires one"))
     }
 
     /// Deletes these files in this order, with the checksum files that Hadoop may have left beside

@@ -33,7 +33,10 @@ impl Snapshot {
         check_write(self.protocol(), self.url())?;
         let (first, last) = (*versions.start(), *versions.end());
         if first >= last || last > self.version() {
-            let message = format!("versions {first} to {last}: a compaction is of two or more versions up to {}", self.version());
+            let message = format!(
+                "versions {first} to {last}: a log compaction needs at least two versions, none of them after {}",
+                self.version()
+            );
             return Err(Error::invalid_input(message));
         }
         let commits = self.read_newest_first(versions).await?;
@@ -58,7 +61,9 @@ impl Snapshot {
         while let Some(commit) = commits.try_next().await? {
             bytes += commit.len();
             if bytes > MAX_BYTES {
-                return Err(Error::invalid_input("the commits of these versions are too large for one compaction: take fewer"));
+                return Err(Error::invalid_input(
+                    "the commits of these versions are too large for one log compaction: choose fewer versions",
+                ));
             }
             all.push(commit);
         }

@@ -121,5 +121,5 @@ impl Create {
 
 /// Returns the error for a table that exists where none was expected.
 pub(crate) fn exists(url: &str) -> Error {
-    Error::new(ErrorKind::TableExists, format!("{url}: there is a table already"))
+    Error::new(ErrorKind::TableExists, format!("{url}: a table exists already"))
 }

@@ -109,7 +109,7 @@ impl Table {
 
     fn replaced(&self) -> Error {
         let message = format!(
-            "{}: the table that was opened is gone, and another one was made in its place: open that one to work with it",
+            "{}: the opened table was deleted, and another table was created at its location: open that table to work with it",
             self.store.url()
         );
         Error::new(ErrorKind::TableNotFound, message)

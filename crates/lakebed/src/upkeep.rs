@@ -71,7 +71,7 @@ impl Snapshot {
         }
         for problem in &problems {
             let (table, version) = (self.url(), self.version());
-            tracing::warn!(table, version, "{table}: version {version} was committed, but its upkeep met a problem: {problem}");
+            tracing::warn!(table, version, "{table}: version {version} was committed, but its upkeep failed: {problem}");
         }
         UpkeepOutcome { problems, ..outcome }
     }

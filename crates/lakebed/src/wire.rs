@@ -10,34 +10,39 @@ use crate::{Error, Result};
 
 /// Encodes a value.
 pub(crate) fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|error| Error::internal("what crosses processes has no JSON form").with_source(error))
+    serde_json::to_vec(value)
+        .map_err(|error| Error::internal("a value for another process cannot be written as JSON").with_source(error))
 }
 
 /// Decodes a value. The bytes contain the number of their form under the name of their kind.
 pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8], kind: &str, form: u32) -> Result<T> {
-    let malformed = |error: serde_json::Error| invalid(kind, "its bytes are damaged or of something else").with_source(error);
+    let malformed =
+        |error: serde_json::Error| invalid(kind, "its bytes are damaged, or they are of another kind").with_source(error);
     let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
     match value.get(kind).and_then(Value::as_u64) {
         Some(found) if found == u64::from(form) => serde_json::from_value(value).map_err(malformed),
         Some(other) => Err(invalid(
             kind,
-            format!("it is of form {other}, this version of lakebed reads form {form}; use the same version everywhere"),
+            format!(
+                "its format is {other}, and this version of lakebed reads format {form}; use the same version of lakebed in all \
+                 processes"
+            ),
         )),
-        None => Err(invalid(kind, "its bytes are damaged or of something else")),
+        None => Err(invalid(kind, "its bytes are damaged, or they are of another kind")),
     }
 }
 
 /// Refuses a root with a password or a signature in it, because the bytes travel through schedulers
 /// and logs.
 pub(crate) fn check_root(root: &str) -> Result<()> {
-    let refuse = |why: &str| Error::invalid_input(format!("{why}; nothing of it may travel to other processes"));
-    let url = Url::parse(root).map_err(|error| refuse("the table's URL is no URL").with_source(error))?;
+    let refuse = |why: &str| Error::invalid_input(format!("{why}; it must not be sent to other processes"));
+    let url = Url::parse(root).map_err(|error| refuse("the table's URL is not a valid URL").with_source(error))?;
     if url.password().is_some() || url.query().is_some() {
-        return Err(refuse("the table's URL carries credentials: give them to those who read and write instead"));
+        return Err(refuse("the table's URL contains credentials: pass them to the readers and writers instead"));
     }
     Ok(())
 }
 
 fn invalid(kind: &str, message: impl std::fmt::Display) -> Error {
-    Error::invalid_input(format!("not a {} that can be read: {message}", kind.replace('_', " ")))
+    Error::invalid_input(format!("this is not a {} that can be read: {message}", kind.replace('_', " ")))
 }

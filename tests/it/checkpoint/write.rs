@@ -299,7 +299,7 @@ async fn check_read_back(builder: TableBuilder, (file, spared): (&str, usize), f
     let snapshot = snapshot(&builder).await;
     builder.observed().fail_after(file, fault, spared);
     let error = snapshot.checkpoint().await.unwrap_err();
-    assert!(error.to_string().contains("was written but cannot be read"), "{error}");
+    assert!(error.to_string().contains("was written, but it cannot be read"), "{error}");
     let ErrorKind::Store { retryable, .. } = error.kind() else { panic!("{error:?}") };
     assert_eq!(*retryable, may_pass, "{error}");
     assert_eq!(log::read_hint(&builder.store()).await.unwrap(), ReadHint::Missing);

@@ -228,7 +228,7 @@ async fn commit_out_of_time_commits_nothing() {
     lake.observed.fail("00000000000000000001.json", 2);
     let error = commit(late).await.unwrap_err();
     assert_eq!(conflict(&error), (ConcurrentWrite, 1));
-    let expected = "memory://kit/t: others were always faster: for 0 s no version could be committed, the last attempt was version 1; nothing was committed, try again";
+    let expected = "memory://kit/t: other writers committed first each time: for 0 s no version could be committed, and the last attempt was version 1; nothing was committed, try again";
     assert_eq!(error.message(), expected);
     assert_eq!(lake.actions(2).await, None);
 }
@@ -315,6 +315,6 @@ async fn create_by_two_writers_succeeds_once() {
     assert_eq!(commit(one).await.unwrap().version, 0);
     let error = commit(other).await.unwrap_err();
     assert_eq!(conflict(&error), (ConcurrentWrite, 0));
-    assert_eq!(error.message(), "memory://kit/t: another writer made the table first");
+    assert_eq!(error.message(), "memory://kit/t: another writer created the table first");
     assert_eq!(seen(&lake).await, (0, [].into(), 0));
 }

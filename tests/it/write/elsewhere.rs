@@ -282,7 +282,7 @@ fn written_files_outside_table_are_refused() {
         assert!(WrittenFiles::from_bytes(&bytes(outside)).is_err(), "{outside}");
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
-    assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 3"), "{refused}");
+    assert!(refused.message().contains("its format is 9, and this version of lakebed reads format 3"), "{refused}");
 }
 
 /// Returns the files of a part with a change in their bytes.

@@ -78,7 +78,7 @@ def known_batches(spark: Any, folder: Path) -> None:
                 what
                 for what in (
                     "belongs to another query",
-                    "has 10 rows, and the one that the table has had 5",
+                    "has 10 rows, and the batch with this number in the table had 5",
                     "a second write of batch 3",
                 )
                 if what in str(failed)
@@ -95,10 +95,10 @@ def known_batches(spark: Any, folder: Path) -> None:
     (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
     smoke.check(warned.exists(), False, "a warning before anything was repeated")
     smoke.check(through(checkpoint), "done: 10", "a batch that is repeated")
-    said = "is passed over with 5 rows: the table has a batch of this number with as many rows"
+    said = "is skipped with 5 rows: the table has a batch with this number and the same number of rows"
     smoke.check(said in warned.read_text(), True, "a warning of rows that are as many")
     lbs.write(spark.range(10, 15), source)
-    smoke.check(through(older), "has 10 rows, and the one that the table has had 5: 10", "a batch of an older copy")
+    smoke.check(through(older), "has 10 rows, and the batch with this number in the table had 5: 10", "a batch of an older copy")
     smoke.check(through(folder / "new"), "belongs to another query: 10", "a batch of another query")
     smoke.check(through(checkpoint), "done: 15", "the third batch")
     lbs.write(spark.range(15, 20), source)

@@ -159,12 +159,12 @@ def test_row_counts_distinguish_batches_without_offsets(
     with told(caplog) as said:
         through(spark, source, target, address)
     if through is by_foreach:
-        assert "is passed over with 5 rows: the table has a batch of this number with as many rows" in said()
+        assert "is skipped with 5 rows: the table has a batch with this number and the same number of rows" in said()
     assert ids(target) == list(range(10))
     lbs.write(spark.range(10, 15), source)
     shutil.rmtree(checkpoint)
     (tmp_path / "older").rename(checkpoint)
-    with pytest.raises(Exception, match=r"batch 1 of stream .* has 10 rows, and the one that the table has had 5.*repeats"):
+    with pytest.raises(Exception, match=r"batch 1 of stream .* has 10 rows, and the batch with this number in the table had 5.*repeats"):
         through(spark, source, target, address)
     assert ids(target) == list(range(10))
     # With this option, lakebed does not compare row counts.
@@ -184,7 +184,7 @@ def test_batch_of_other_engine_warns(spark: Any, tmp_path: Path, caplog: pytest.
     with caplog.at_level(logging.WARNING, "lakebed"):
         by_foreach(spark, source, target, tmp_path / "checkpoint")
     [said] = [record.getMessage() for record in caplog.records]
-    assert "batch 0 of stream 'app' is passed over with 5 rows: the table has a batch of this number" in said
+    assert "batch 0 of stream 'app' is skipped with 5 rows: the table has a batch with this number" in said
     lbs.write(spark.range(5, 7), source)
     by_foreach(spark, source, target, tmp_path / "checkpoint")
     assert ids(target) == list(range(7))
@@ -212,7 +212,7 @@ def test_a_number_that_goes_back_is_told(spark: Any, tmp_path: Path, caplog: pyt
     with caplog.at_level(logging.WARNING, "lakebed"):
         assert not lbs.write(spark.range(1), tmp_path / "t", txn=("job", 1)).committed
     [said] = [record.getMessage() for record in caplog.records]
-    assert "write 1 of application 'job' is passed over, because the table has write 2 of it" in said
+    assert "write 1 of application 'job' is skipped, because the table already has write 2 of it" in said
 
 
 def test_what_repeats_may_be(spark: Any, tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ impl Snapshot {
             })
             .collect();
         // An invalid property is not an error of the old checkpoint.
-        let not_corrupt = |error: Error| Error::invalid_input(format!("{}: no checkpoint can be written: {error}", self.url()));
+        let not_corrupt =
+            |error: Error| Error::invalid_input(format!("{}: a checkpoint could not be written: {error}", self.url()));
         CheckpointRows::new(table, &clustering).map_err(not_corrupt)
     }
 

@@ -165,7 +165,7 @@ impl GroupSender<'_> {
         if group.rows == 0 {
             return Ok(());
         }
-        self.sender.send(Ok(group)).await.map_err(|_| Error::internal("a checkpoint that nobody writes"))
+        self.sender.send(Ok(group)).await.map_err(|_| Error::internal("the writer of a checkpoint stopped before its end"))
     }
 }
 

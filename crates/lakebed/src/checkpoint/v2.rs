@@ -81,13 +81,13 @@ async fn write_sidecar(
     let path = store.path_of(&format!("{SIDECAR_DIR}/{name}"))?;
     let schema = rows.sidecar_schema();
     let (size, summary) = write_group(store, (&path, Existing::Refuse), (rows, schema), group).await?;
-    let size_in_bytes = i64::try_from(size).map_err(|_| Error::internal("a sidecar that is larger than any file"))?;
+    let size_in_bytes = i64::try_from(size).map_err(|_| Error::internal("the size of a sidecar does not fit in 64 bits"))?;
     Ok((Sidecar { path: name, size_in_bytes, modification_time: snapshot.env().now_ms(), tags: None }, summary))
 }
 
 /// Returns the `checkpointMetadata` action with the same tags as Delta Spark.
 fn checkpoint_metadata(version: u64, in_sidecars: i64, summary: &WrittenCounts) -> Result<CheckpointMetadata> {
-    let version = i64::try_from(version).map_err(|_| Error::internal("a version that no other implementation knows"))?;
+    let version = i64::try_from(version).map_err(|_| Error::internal("a version does not fit in 64 bits"))?;
     let count = |name: &str, value: String| (name.to_owned(), Some(value));
     let tags = HashMap::from([
         count("sidecarNumActions", summary.counts.values().sum::<u64>().to_string()),
@@ -110,14 +110,16 @@ async fn write_top(snapshot: &Snapshot, name: &str, actions: &[Action]) -> Resul
     let found = read_other_actions(store, &files, columns::OTHERS).await;
     match found {
         Ok(found) if found == actions => Ok(size),
-        Ok(_) => Err(Error::internal(format!("{} was written but says something else", store.describe(&path)))),
+        Ok(_) => {
+            Err(Error::internal(format!("{} was written, but its content differs from what was written", store.describe(&path))))
+        }
         Err(error) => Err(unread(error, &store.describe(&path))),
     }
 }
 
 fn top_files(version: u64, name: &str, size: u64) -> Result<CheckpointFiles> {
-    let path = LogPath::parse(name).ok_or_else(|| Error::internal(format!("{name} is no name of a checkpoint")))?;
-    let LogKind::Checkpoint(kind) = path.kind else { return Err(Error::internal(format!("{name} is no checkpoint"))) };
+    let path = LogPath::parse(name).ok_or_else(|| Error::internal(format!("{name} is not the name of a checkpoint")))?;
+    let LogKind::Checkpoint(kind) = path.kind else { return Err(Error::internal(format!("{name} is not a checkpoint"))) };
     Ok(CheckpointFiles { version, kind, files: vec![ListedLogFile { path, size, modified_ms: 0, e_tag: None }] })
 }
 

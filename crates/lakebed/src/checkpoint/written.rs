@@ -35,7 +35,7 @@ impl WrittenCounts {
     pub(super) fn check(&self, found: Result<RowCounts>, file: &str) -> Result<()> {
         let found = found.map_err(|error| unread(error, file))?;
         if found != self.counts {
-            let message = format!("{file} was written with these rows: {:?}, but holds these: {found:?}", self.counts);
+            let message = format!("{file} was written with these rows: {:?}, but it has these: {found:?}", self.counts);
             return Err(Error::internal(message));
         }
         Ok(())
@@ -46,7 +46,7 @@ impl WrittenCounts {
 /// about the rest of the log. If the store does not find the file, it may find it later. If the
 /// file is broken, it was written broken.
 pub(super) fn unread(error: Error, file: &str) -> Error {
-    let message = format!("{file} was written but cannot be read");
+    let message = format!("{file} was written, but it cannot be read");
     let kind = match error.kind() {
         ErrorKind::Store { object, not_found: true, .. } => {
             ErrorKind::Store { object: object.clone(), retryable: true, not_found: false }

@@ -248,10 +248,10 @@ fn default_limit_bytes() -> u64 {
 fn parse_limit(named: &str) -> Option<u64> {
     let bytes: Option<u64> = named.trim().parse().ok();
     if bytes.is_none() && !named.trim().is_empty() {
-        tracing::warn!("{LIMIT} is passed over: {named:?} is not a number of bytes");
+        tracing::warn!("{LIMIT} is ignored: {named:?} is not a number of bytes");
     }
     if bytes.is_some_and(|bytes| bytes < LEAST_LIMIT_BYTES) {
-        tracing::warn!("{LIMIT} is taken for {LEAST_LIMIT_BYTES}: {named} bytes are too few to work with");
+        tracing::warn!("{LIMIT} is raised to {LEAST_LIMIT_BYTES}: {named} bytes are not enough");
     }
     bytes.map(|bytes| bytes.max(LEAST_LIMIT_BYTES))
 }

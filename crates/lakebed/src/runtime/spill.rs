@@ -118,7 +118,7 @@ fn write_stream(file: &File, rows: &RecordBatch) -> Result<(), ArrowError> {
 
 fn read_stream(file: &File, place: u64) -> Result<RecordBatch, ArrowError> {
     let rows = StreamReader::try_new(BufReader::new(ReadFrom { file, place }), None)?.next();
-    rows.ok_or_else(|| ArrowError::IpcError("the file is cut off".into()))?
+    rows.ok_or_else(|| ArrowError::IpcError("the file is truncated".into()))?
 }
 
 /// Reads a file from a position, without the position that the file handle shares with others.
@@ -158,7 +158,8 @@ where
 fn failed(folder: &Path, doing: &str, error: ArrowError) -> Error {
     let object = folder.display().to_string();
     let message = format!(
-        "{doing} a temporary file in {object} failed: {error}; make room there, or name a folder with room in the environment variable {FOLDER}"
+        "{doing} a temporary file in {object} failed: {error}; free some space there, or name a folder with more space in the \
+         environment variable {FOLDER}"
     );
     Error::new(ErrorKind::Store { object, retryable: false, not_found: false }, message).with_source(error)
 }

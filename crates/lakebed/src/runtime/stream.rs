@@ -75,7 +75,9 @@ where
         match receiver.recv().await {
             Some(item) => Some((item, (receiver, task))),
             None => match task.join_next().await {
-                Some(Err(fault)) => Some((Err(Error::internal("a scan's task ended").with_source(fault)), (receiver, task))),
+                Some(Err(fault)) => {
+                    Some((Err(Error::internal("the task of a scan ended early").with_source(fault)), (receiver, task)))
+                }
                 _ => None,
             },
         }

@@ -129,5 +129,5 @@ impl FileRows {
 
 /// Returns the error for a task that contradicts itself.
 pub(super) fn invalid_task(message: impl std::fmt::Display) -> Error {
-    Error::invalid_input(format!("not a scan task that can be read: {message}"))
+    Error::invalid_input(format!("this is not a scan task that can be read: {message}"))
 }

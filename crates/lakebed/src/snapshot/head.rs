@@ -46,7 +46,7 @@ pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut V
         Ok(checksum) => match read_above(store, segment, checksum, path).await? {
             Ok(read) => return Ok(read),
             // The refusal may come from a wrong checksum alone.
-            Err(refusal) => format!("{} tells of a table that cannot be read ({})", path.name, refusal.message()),
+            Err(refusal) => format!("{} describes a table that cannot be read ({})", path.name, refusal.message()),
         },
         Err(error) => error.message().to_owned(),
     };
@@ -111,7 +111,7 @@ pub(super) async fn read_checkpoint_head(
         }
     }
     if protocol.is_none() || metadata.is_none() {
-        let error = Error::corrupt(files.name(), "a checkpoint without protocol or metaData");
+        let error = Error::corrupt(files.name(), "the checkpoint has no protocol or no metaData");
         return Err(HeadFailure { error, replaceable: Some(files.name()) });
     }
     Ok((protocol, metadata))

@@ -34,7 +34,12 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
     let mut load = Load { store: &store, target, hinted: None, unusable, stamp: None, notes: Vec::new() };
     let (segment, read) = load.run().await?;
     if !load.notes.is_empty() {
-        tracing::warn!(table = store.url(), "{}: read past damage in the log: {}", store.url(), load.notes.join("; "));
+        tracing::warn!(
+            table = store.url(),
+            "{}: the log is damaged, but the table could be read: {}",
+            store.url(),
+            load.notes.join("; ")
+        );
     }
     let read_commits = Mutex::new(read.commits);
     let is_distrusted = load.distrusts_checksums();
@@ -74,7 +79,7 @@ impl Load<'_> {
                 Ok(segment) => segment,
                 // An error of the store says nothing about the hint.
                 Err(error) if from.is_some() && !matches!(error.kind(), ErrorKind::Store { .. }) => {
-                    self.notes.push(format!("_last_checkpoint leads nowhere ({})", error.message()));
+                    self.notes.push(format!("_last_checkpoint cannot be used ({})", error.message()));
                     from = None;
                     continue;
                 }
@@ -137,8 +142,8 @@ impl Load<'_> {
         match self.hinted {
             Some(version) if *error.kind() == ErrorKind::TableNotFound => {
                 let message = format!(
-                    "it names a checkpoint of version {version}, but no commit is listed: either the log is lost, or the store's listings \
-                     lag behind; then try again"
+                    "it names a checkpoint of version {version}, but the listing of the log shows no commit: the log was lost, \
+                     or the listings of this store are delayed. In the latter case, try again later"
                 );
                 Error::corrupt("_delta_log/_last_checkpoint", message).within(self.store.url())
             }

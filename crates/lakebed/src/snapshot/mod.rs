@@ -214,8 +214,10 @@ impl Snapshot {
         if told == (Some(files), Some(size_bytes)) {
             return;
         }
-        let told =
-            format!("{} files of {} bytes, the log of {files} of {size_bytes}", checksum.num_files, checksum.table_size_bytes);
+        let told = format!(
+            "{} files with {} bytes, but the log has {files} files with {size_bytes} bytes",
+            checksum.num_files, checksum.table_size_bytes
+        );
         self.pass_over_checksum(&checksum_name(self.version()), &told);
     }
 
@@ -228,7 +230,7 @@ impl Snapshot {
         tracing::warn!(
             table,
             version,
-            "{table}: {name} contradicts the log: it tells of {told}; the log is taken for right, the checksum is passed over"
+            "{table}: {name} contradicts the log: it has {told}; lakebed uses the log and ignores the checksum"
         );
     }
 }

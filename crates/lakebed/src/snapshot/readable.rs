@@ -88,7 +88,7 @@ impl Snapshot {
                 Ok(self)
             }
             Verdict::Different(what) => {
-                self.pass_over_checksum(&trusted.name, &format!("another {what} than the log"));
+                self.pass_over_checksum(&trusted.name, &format!("a different {what}"));
                 let mut unusable = self.inner.unusable.clone();
                 unusable.insert(trusted.name.clone());
                 let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
@@ -127,7 +127,7 @@ impl Snapshot {
     async fn check_listed(&self) -> Result<()> {
         let (layers, whole) = (self.layers().await?, self.segment().checkpoint.is_none());
         if let Some(what) = self.checksum().and_then(|checksum| checksum.contradicted_by(layers, whole)) {
-            self.pass_over_checksum(&checksum_name(self.version()), &format!("another {what} than the log"));
+            self.pass_over_checksum(&checksum_name(self.version()), &format!("a different {what}"));
         }
         Ok(())
     }
@@ -155,7 +155,12 @@ impl Snapshot {
         }
         // One warning is enough for a table with several broken checkpoints.
         if self.inner.unusable.is_empty() {
-            tracing::warn!(table = self.url(), "{}: read past damage in the log: {}", self.url(), cause.message());
+            tracing::warn!(
+                table = self.url(),
+                "{}: the log is damaged, but the table could be read: {}",
+                self.url(),
+                cause.message()
+            );
         }
         let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
         let replacement = self.inner.replacement.get_or_try_init(|| load).await.map_err(|_| cause)?;

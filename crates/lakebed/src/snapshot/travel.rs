@@ -114,6 +114,6 @@ async fn in_commit_timestamp(snapshot: &Snapshot, version: u64) -> Result<i64> {
     let commit = LogPath::commit(version);
     let info = commit_info(snapshot.store(), &commit).await?;
     info.and_then(|info| info.in_commit_timestamp()).ok_or_else(|| {
-        Error::corrupt(commit.name, "the table has in-commit timestamps, but this commit does not (commitInfo.inCommitTimestamp)")
+        Error::corrupt(commit.name, "the table has in-commit timestamps, but this commit has none (commitInfo.inCommitTimestamp)")
     })
 }

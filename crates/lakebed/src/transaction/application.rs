@@ -104,8 +104,8 @@ impl Application {
         if known > *version {
             tracing::warn!(
                 table = url,
-                "{url}: write {version} of application '{id}' is passed over, because the table has write {known} of it. \
-                 If write {version} was never committed, its rows are missing: numbers have to go up"
+                "{url}: write {version} of application '{id}' is skipped, because the table already has write {known} of it. If \
+                 write {version} was never committed, its rows are missing: the numbers must increase"
             );
         }
         if known >= *version { Standing::Known } else { Standing::New }
@@ -116,8 +116,8 @@ impl Application {
         let refuse = |why: String| Err(Error::invalid_input(format!("{url}: batch {version} of stream '{id}' {why}. {REMEDY}")));
         if differ(marks.query, batch.query) {
             return refuse(format!(
-                "belongs to another query: the table has batch {known} of this stream from a query with another checkpoint, and would take \
-                 the batches of both for the same"
+                "belongs to another query: the table has batch {known} of this stream from a query with another checkpoint, and \
+                 could not tell the batches of the two queries apart"
             ));
         }
         if known < *version {
@@ -125,13 +125,14 @@ impl Application {
         }
         if known > *version {
             return refuse(format!(
-                "is not its next one, nor is it repeated: the table has batch {known} of it. The stream's checkpoint is a new or an older \
-                 one, and the rows of its batches would be passed over as if the table had them"
+                "is neither the next batch nor a repeated one: the table has batch {known} of the stream. The checkpoint is new \
+                 or an older copy, and the rows of its batches would be skipped as if the table had them"
             ));
         }
         if differ(marks.offsets, batch.offsets) {
             return refuse(
-                "is not the one that the table has: it ends at other offsets of its source. The stream's checkpoint is an older copy"
+                "differs from the batch with this number in the table: it ends at other offsets of its source. The checkpoint is \
+                 an older copy"
                     .to_owned(),
             );
         }
@@ -145,15 +146,14 @@ impl Application {
             return Ok(Standing::Known);
         }
         let Some(rows) = rows else { return Ok(Standing::Uncounted) };
-        let warn = |why: String| {
-            tracing::warn!(table = url, "{url}: batch {version} of stream '{id}' is passed over with {rows} rows{why}")
-        };
+        let warn =
+            |why: String| tracing::warn!(table = url, "{url}: batch {version} of stream '{id}' is skipped with {rows} rows{why}");
         match marks.rows {
             Some(had) if had == count(rows) => {
                 if !ends_alike && rows > 0 {
                     warn(
-                        ": the table has a batch of this number with as many rows. Whether it is the same one cannot be told for certain, \
-                         because Spark does not tell the offsets of its source here"
+                        ": the table has a batch with this number and the same number of rows. lakebed cannot check whether it \
+                         is the same batch, because Spark does not provide the offsets of its source here"
                             .to_owned(),
                     );
                 }
@@ -161,20 +161,20 @@ impl Application {
             }
             Some(had) if ends_alike => {
                 warn(format!(
-                    ", and the one that the table has had {had}. Both end at the same offsets, so the query gives other rows each time that it \
-                     runs, or its source has changed: the rows that the table has are those of the first time. repeats=\"trust\" passes over \
-                     such batches without a word"
+                    ", and the batch with this number in the table had {had} rows. Both end at the same offsets, so the query \
+                     returns other rows each time it runs, or its source has changed: the table keeps the rows of the first run. \
+                     repeats=\"trust\" skips such batches without a warning"
                 ));
                 Ok(Standing::Known)
             }
             Some(had) => refuse(format!(
-                "has {rows} rows, and the one that the table has had {had}. The stream's checkpoint is an older copy, or the query gives other \
-                 rows each time that it runs: only then say repeats=\"trust\", and the batch is passed over"
+                "has {rows} rows, and the batch with this number in the table had {had}. The checkpoint is an older copy, or the \
+                 query returns other rows each time it runs. Only in the latter case set repeats=\"trust\", which skips the batch"
             )),
             None => {
                 warn(
-                    ": the table has a batch of this number. Whether it is the same one cannot be told, because it was not written by this \
-                     version of lakebed"
+                    ": the table has a batch with this number. lakebed cannot check whether it is the same batch, because \
+                     another version of lakebed or another program wrote it"
                         .to_owned(),
                 );
                 Ok(Standing::Known)

@@ -155,7 +155,8 @@ impl Transaction {
     fn out_of_time(&self, version: u64) -> Error {
         let (table, seconds) = (self.store.url(), self.settings.timeout.as_secs());
         let message = format!(
-            "{table}: others were always faster: for {seconds} s no version could be committed, the last attempt was version {version}; nothing was committed, try again"
+            "{table}: other writers committed first each time: for {seconds} s no version could be committed, and the last \
+             attempt was version {version}; nothing was committed, try again"
         );
         let kind = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentWrite, winner_version: version, retryable: true };
         Error::new(kind, message)
@@ -178,7 +179,11 @@ impl Transaction {
         };
         let warn = |error: &Error| {
             let table = self.store.url();
-            tracing::warn!(table, version, "{table}: version {version} was committed, but cannot be read since: {error}");
+            tracing::warn!(
+                table,
+                version,
+                "{table}: version {version} was committed, but the new version cannot be read: {error}"
+            );
         };
         snapshot.inspect_err(warn).ok()
     }
@@ -205,7 +210,7 @@ impl Transaction {
 
 fn table_exists(store: &Store) -> Error {
     let kind = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentWrite, winner_version: 0, retryable: true };
-    Error::new(kind, format!("{}: another writer made the table first", store.url()))
+    Error::new(kind, format!("{}: another writer created the table first", store.url()))
 }
 
 fn own_commit(version: u64, bytes: Bytes) -> ReadWinner {

@@ -75,7 +75,13 @@ pub(super) async fn commit(transaction: Transaction, operation: Operation) -> Re
 /// Its last request may have been carried out.
 fn given_up(table: &str) -> Error {
     let kind = ErrorKind::CommitUnknown { txn_id: String::new() };
-    Error::new(kind, format!("{table}: committing was broken off; look for the files of this append in the newest versions"))
+    Error::new(
+        kind,
+        format!(
+            "{table}: the commit was interrupted, and may have succeeded; look for the files of this append in the newest \
+             versions"
+        ),
+    )
 }
 
 impl Transaction {

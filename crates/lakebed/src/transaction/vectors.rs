@@ -25,8 +25,10 @@ impl Transaction {
     /// the table, and other files stay.
     pub async fn delete_rows(&mut self, changes: Vec<(Add, DeletionVector)>) -> Result<Noted> {
         if !self.base.properties.deletion_vectors {
-            let message =
-                format!("{}: delta.enableDeletionVectors is not true, so no rows can be deleted one by one", self.store.url());
+            let message = format!(
+                "{}: delta.enableDeletionVectors is not true, so single rows cannot be deleted without a rewrite of their files",
+                self.store.url()
+            );
             return Err(Error::invalid_input(message));
         }
         let mut joined = Vec::with_capacity(changes.len());
@@ -49,8 +51,10 @@ impl Transaction {
         for path in paths {
             let Some(place) = self.draft.vectors.iter().position(|change| change.before.path == *path) else { continue };
             let change = self.draft.vectors.swap_remove(place);
-            let file =
-                winner.changed(path).cloned().ok_or_else(|| Error::internal(format!("{path}: a winner's vector is gone")))?;
+            let file = winner
+                .changed(path)
+                .cloned()
+                .ok_or_else(|| Error::internal(format!("{path}: the deletion vector of the other commit is missing")))?;
             let theirs = self.vector_of(&file).await?;
             if !theirs.is_disjoint(&change.deleted) {
                 return Err(same_row(self.store.url(), path, winner.version));
@@ -87,7 +91,7 @@ impl Transaction {
         let stale = self.vector_files.iter().filter(|file| !named.contains(file));
         let stale: Vec<_> = stale.filter_map(|VectorFile(path)| self.store.resolve(path).ok()).map(|(_, path)| path).collect();
         if let Err(error) = self.store.delete(&stale).await {
-            tracing::warn!(table = self.store.url(), "deletion vectors that no version has could not be deleted: {error}");
+            tracing::warn!(table = self.store.url(), "unused deletion vectors could not be deleted: {error}");
         }
     }
 
@@ -174,6 +178,8 @@ fn same_row(table: &str, path: &str, version: u64) -> Error {
     let kind = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentDeleteDelete, winner_version: version, retryable: true };
     Error::new(
         kind,
-        format!("{table}: version {version} was committed first and deleted a row of {path} that this one deletes too"),
+        format!(
+            "{table}: version {version} was committed first, and it deleted a row of {path} that this transaction deletes, too"
+        ),
     )
 }

@@ -51,7 +51,7 @@ pub(super) async fn read_winners(store: &Store, from: u64, first: Option<Vec<Com
     }
     match winners.is_empty() {
         // Put-if-absent reported that the version exists, so this is not the end of the log.
-        true => Err(Error::internal(format!("{}: version {from} is taken, but cannot be read", store.url()))),
+        true => Err(Error::internal(format!("{}: version {from} exists, but its commit cannot be read", store.url()))),
         false => Ok(winners),
     }
 }
@@ -63,7 +63,7 @@ async fn read_all(store: &Store, commits: Vec<LogPath>) -> Result<Vec<ReadWinner
         let mut is_whole = false;
         while !is_whole {
             let part = parts.try_next().await?;
-            let part = part.ok_or_else(|| Error::internal(format!("{}: a commit without an end", winner.path.name)))?;
+            let part = part.ok_or_else(|| Error::internal(format!("{}: a commit has no end", winner.path.name)))?;
             is_whole = part.is_last;
             winner.parts.push(part);
         }

@@ -96,11 +96,11 @@ fn output_schema_ends_with_row_columns() {
 
 #[test]
 fn bytes_of_something_else_are_refused() {
-    check_refused(b"", "damaged or of something else");
-    check_refused(b"PAR1", "damaged or of something else");
-    check_refused(b"{}", "damaged or of something else");
-    check_refused(&changed(|task| task["scan_task"] = 1.into()), "of form 1, this version of lakebed reads form 2");
-    check_refused(&changed(|task| task["surprise"] = 1.into()), "damaged or of something else");
+    check_refused(b"", "damaged, or they are of another kind");
+    check_refused(b"PAR1", "damaged, or they are of another kind");
+    check_refused(b"{}", "damaged, or they are of another kind");
+    check_refused(&changed(|task| task["scan_task"] = 1.into()), "its format is 1, and this version of lakebed reads format 2");
+    check_refused(&changed(|task| task["surprise"] = 1.into()), "damaged, or they are of another kind");
     check_refused(&changed(|task| task["schema"] = "{".into()), "schema");
     check_refused(&changed(|task| task["mapping_mode"] = "ids".into()), "mapping mode");
     check_refused(&changed(|task| task["row_columns"][0][0] = "secret".into()), "row column secret");
@@ -119,7 +119,7 @@ fn task_with_invalid_files_is_refused() {
     check_refused(&changed(|task| task["files"][0]["only_deleted_by"]["pathOrInlineDv"] = "x".into()), "x");
     check_refused(
         &changed(|task| task["files"][0]["range"] = serde_json::json!([5, 5])),
-        "not a scan task that can be read: day=2026-11-21/a%20b.parquet: its range holds no bytes",
+        "this is not a scan task that can be read: day=2026-11-21/a%20b.parquet: its range holds no bytes",
     );
     check_refused(&changed(|task| task["files"][0]["change"]["type"] = "undone".into()), "no change type undone");
     check_refused(&changed(|task| task["row_columns"][0][0] = "change_type".into()), "c.parquet is none");
