@@ -329,7 +329,7 @@ def test_metadata_columns_without_meaning_are_refused(tmp_path: Path) -> None:
         table.to_arrow(["_metadata.row_id"])
     with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_id: the table does not track rows"):
         table.scan(["_metadata.row_id"]).tasks()
-    with pytest.raises(lb.InvalidInputError, match=r"no column _metadata.id; of rows can be asked: _metadata.file_path, "):
+    with pytest.raises(lb.InvalidInputError, match=r"no column _metadata.id; the metadata columns are: _metadata.file_path, "):
         table.to_arrow(["_metadata.id"])
     with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_index is given twice"):
         table.to_arrow(["_metadata.row_index", "id", "_metadata.row_index"])

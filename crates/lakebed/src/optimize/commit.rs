@@ -197,7 +197,7 @@ impl<'a> Committer<'a> {
             return Ok(());
         }
         let message = format!(
-            "{}: another writer changed the table's schema or rules while files were written anew; optimize it again",
+            "{}: another writer changed the table's schema or rules while files were rewritten; optimize the table again",
             self.table.store().url()
         );
         let kind = ErrorKind::CommitConflict {

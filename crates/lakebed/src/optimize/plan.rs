@@ -220,7 +220,7 @@ impl GroupFiles {
             let files = ScanFile::of_batch(&self.batch(batch)?.take(&rows)?, partitions)?;
             scans.extend(rows.into_iter().map(|row| (batch, row as u32)).zip(files));
         }
-        let scan = |place| scans.remove(place).ok_or_else(|| Error::internal("a file that was chosen twice"));
+        let scan = |place| scans.remove(place).ok_or_else(|| Error::internal("a file was chosen twice"));
         self.places.iter().map(scan).collect()
     }
 
@@ -234,6 +234,6 @@ impl GroupFiles {
     }
 
     fn batch(&self, number: u32) -> Result<&FileBatch> {
-        self.batches.get(number as usize).ok_or_else(|| Error::internal("a file of no batch"))
+        self.batches.get(number as usize).ok_or_else(|| Error::internal("a file belongs to no batch"))
     }
 }

@@ -223,7 +223,7 @@ async fn cluster_spec(snapshot: &Snapshot, options: &OptimizeOptions, rules: Pac
     };
     if options.layout != Layout::OfTable && !of_table.is_empty() {
         return Err(Error::invalid_input(format!(
-            "{}: the table is clustered by {}; optimize it without naming columns, or change those that cluster it",
+            "{}: the table is clustered by {}; optimize it without naming columns, or change its clustering columns",
             snapshot.url(),
             of_table.join(", ")
         )));
@@ -234,7 +234,7 @@ async fn cluster_spec(snapshot: &Snapshot, options: &OptimizeOptions, rules: Pac
 
 fn check_options(snapshot: &Snapshot, options: &OptimizeOptions) -> Result<()> {
     if !(0.0..=1.0).contains(&options.max_deleted_share) {
-        let message = format!("{}: max_deleted_share is a share of rows, from 0 to 1", snapshot.url());
+        let message = format!("{}: max_deleted_share must be a share of rows, from 0 to 1", snapshot.url());
         return Err(Error::invalid_input(message));
     }
     check_file_size(options.target_file_size_bytes).map_err(|error| error.within(snapshot.url()))

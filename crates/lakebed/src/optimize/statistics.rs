@@ -46,7 +46,7 @@ async fn collect(context: &RewriteContext, file: ScanFile) -> Result<String> {
 
 fn with_loose_bounds(stats: &str) -> Result<String> {
     let mut stats: Value =
-        serde_json::from_str(stats).map_err(|error| Error::internal("statistics that are no JSON").with_source(error))?;
+        serde_json::from_str(stats).map_err(|error| Error::internal("the statistics are not valid JSON").with_source(error))?;
     if let Some(stats) = stats.as_object_mut() {
         stats.insert("tightBounds".to_owned(), false.into());
     }

@@ -205,14 +205,14 @@ impl Search {
     pub(crate) fn leave(&mut self, found: &Found, rows: impl IntoIterator<Item = usize>) -> Result<()> {
         let (files, positions) = places(&found.rows)?;
         let reading = self.readings.iter_mut().find(|reading| reading.group == found.group);
-        let reading = reading.ok_or_else(|| Error::internal("rows leave too late"))?;
+        let reading = reading.ok_or_else(|| Error::internal("rows were deleted after their files were closed"))?;
         let mut rows = rows.into_iter().peekable();
         while let Some(first) = rows.peek().copied() {
             let file = files.value(first);
             let run = std::iter::from_fn(|| rows.next_if(|row| files.value(*row) == file))
                 .map(|row| positions.value(row).unsigned_abs());
             let vector = usize::try_from(file).ok().and_then(|file| reading.rows.get_mut(file));
-            vector.ok_or_else(|| Error::internal("rows of a file that was not read"))?.insert_ascending(run);
+            vector.ok_or_else(|| Error::internal("a row belongs to a file that was not read"))?.insert_ascending(run);
         }
         Ok(())
     }
@@ -222,7 +222,7 @@ impl Search {
     pub(crate) fn files_of(&self, found: &Found, rows: impl IntoIterator<Item = usize>) -> Result<Vec<InFile>> {
         let (files, positions) = places(&found.rows)?;
         let reading = self.readings.iter().find(|reading| reading.group == found.group);
-        let reading = reading.ok_or_else(|| Error::internal("rows are asked for too late"))?;
+        let reading = reading.ok_or_else(|| Error::internal("the files of rows were requested after they were closed"))?;
         let mut of_files: Vec<(i64, InFile)> = Vec::new();
         for row in rows {
             let (file, position) = (files.value(row), positions.value(row).unsigned_abs());
@@ -285,7 +285,7 @@ impl Search {
                 continue;
             }
             let file = batch.slice(row, 1);
-            let add = file.to_adds()?.pop().ok_or_else(|| Error::internal("a file without an action"))?;
+            let add = file.to_adds()?.pop().ok_or_else(|| Error::internal("a file has no action"))?;
             self.found.parts.push(PartOfFile { file, add, rows });
         }
         Ok(())
@@ -296,7 +296,7 @@ impl Search {
 /// the row's position in the file.
 fn places(batch: &RecordBatch) -> Result<(&Int64Array, &Int64Array)> {
     let column = |name: &str| batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
-    column(FILE_COLUMN).zip(column(ROW_COLUMN)).ok_or_else(|| Error::internal("rows without their places"))
+    column(FILE_COLUMN).zip(column(ROW_COLUMN)).ok_or_else(|| Error::internal("the rows have no file index and no row index"))
 }
 
 fn plan(snapshot: &Snapshot, filter: Option<&Filter>) -> Result<Plan> {
@@ -334,7 +334,7 @@ impl Reading {
             }
             place -= batch.len();
         }
-        Err(Error::internal("rows of a file that was not read"))
+        Err(Error::internal("a row belongs to a file that was not read"))
     }
 }
 

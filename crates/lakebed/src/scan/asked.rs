@@ -20,7 +20,9 @@ pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Resul
     let columns = filter.columns();
     let asked = columns.iter().filter_map(|path| metadata_field(schema, path));
     let no_name = || {
-        Error::predicate(format!("{METADATA_COLUMN} has no value of its own; name a field of it, as in {METADATA_COLUMN}.row_id"))
+        Error::predicate(format!(
+            "{METADATA_COLUMN} has no value of its own; name one of its fields, such as {METADATA_COLUMN}.row_id"
+        ))
     };
     asked.map(|name| name.and_then(RowColumnKind::of_name).ok_or_else(no_name)).collect()
 }
@@ -48,7 +50,7 @@ impl Snapshot {
             if type_in(&own, name).is_none() || type_in(&own, name) != type_in(filter.schema(), name) {
                 let url = self.url();
                 return Err(Error::predicate(format!(
-                    "{url}: the filter was made for another schema, whose column {name} differs"
+                    "{url}: the filter was created for another schema, in which column {name} differs"
                 )));
             }
         }
@@ -79,7 +81,7 @@ impl Snapshot {
             let field = path.first().and_then(|name| self.schema().field(name));
             if field.is_some_and(|field| field.metadata.contains_key("__COLLATIONS")) {
                 let (url, column) = (self.url(), path.join("."));
-                let message = format!("{url}: column {column} has a collation, by which lakebed cannot compare");
+                let message = format!("{url}: column {column} has a collation, and lakebed cannot compare strings by collations");
                 return Err(Error::unsupported(vec!["collations".to_owned()], message));
             }
         }
@@ -91,6 +93,6 @@ impl Snapshot {
 pub(super) fn not_tracked(url: &str, name: &str, kind: RowColumnKind) -> Error {
     let what = kind.name();
     Error::invalid_input(format!(
-        "{url}: column {name}: the table does not track rows (delta.enableRowTracking), so they have no {what}"
+        "{url}: column {name}: the table does not track rows (delta.enableRowTracking), so its rows have no {what}"
     ))
 }

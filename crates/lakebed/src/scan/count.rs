@@ -75,6 +75,6 @@ fn live_rows(batch: &FileBatch, row: usize, physical: u64) -> Result<u64> {
     let live = u64::try_from(deleted).ok().and_then(|deleted| physical.checked_sub(deleted));
     live.ok_or_else(|| {
         let path = batch.paths().map_or("a file", |paths| paths.value(row));
-        Error::corrupt(path, format!("its deletion vector deletes {deleted} of {physical} rows"))
+        Error::corrupt(path, format!("its deletion vector deletes {deleted} rows, but the file has {physical}"))
     })
 }

@@ -86,7 +86,9 @@ fn reason(used: &SkippedBy, undecided: u64, kept: u64) -> String {
             match (kept.saturating_sub(undecided), undecided) {
                 (_, 0) => format!("the statistics of {names} allow it"),
                 (0, _) => format!("statistics of {names} {missing}"),
-                (allowed, of_files) => format!("the statistics of {names} allow it in {allowed}, and {missing} in {of_files}"),
+                (allowed, of_files) => {
+                    format!("the statistics of {names} allow it in {allowed} files, and {missing} in {of_files}")
+                }
             }
         }
     }

@@ -73,7 +73,10 @@ impl ScanFile {
         let deleted = self.deletion_vector.as_ref().map_or(0, FileRows::count);
         match u64::try_from(deleted).ok().and_then(|deleted| physical.checked_sub(deleted)) {
             Some(live) => Ok(Some(live).filter(|_| self.range.is_none() && self.only.is_none())),
-            None => Err(Error::corrupt(&self.path, format!("its deletion vector deletes {deleted} of {physical} rows"))),
+            None => Err(Error::corrupt(
+                &self.path,
+                format!("its deletion vector deletes {deleted} rows, but the file has {physical}"),
+            )),
         }
     }
 
@@ -87,7 +90,7 @@ impl ScanFile {
             return Err(Error::corrupt(&self.path, "its first row id is negative"));
         }
         if self.range.as_ref().is_some_and(|range| range.start >= range.end) {
-            return Err(invalid_task(format!("{}: its range holds no bytes", self.path)));
+            return Err(invalid_task(format!("{}: its range contains no bytes", self.path)));
         }
         Ok(())
     }

@@ -137,13 +137,13 @@ impl Scan {
             let OutputColumn::OfRows(RowColumn { kind, name }) = column else { continue };
             if kind.is_of_change() {
                 return Err(Error::invalid_input(format!(
-                    "{url}: column {name}: only a query of changes knows a row's {}",
+                    "{url}: column {name}: only the change data feed has a row's {}",
                     kind.name()
                 )));
             }
             if kind == RowColumnKind::FileIndex {
                 return Err(Error::invalid_input(format!(
-                    "{url}: column {name}: files are counted within a task alone; ask for file_path"
+                    "{url}: column {name}: the index of a file exists only inside a task; select file_path instead"
                 )));
             }
             if kind.is_of_row_tracking() && !properties.row_tracking {

@@ -64,7 +64,9 @@ impl ScanSpec {
         columns.extend(self.row_columns.iter().cloned().map(OutputColumn::OfRows));
         let mut names = HashSet::with_capacity(columns.len());
         match columns.iter().find(|column| !names.insert(column.name())) {
-            Some(twin) => Err(Error::invalid_input(format!("{}: column {} would come out twice", self.table_url, twin.name()))),
+            Some(twin) => {
+                Err(Error::invalid_input(format!("{}: the result would have two columns {}", self.table_url, twin.name())))
+            }
             None => Ok(columns),
         }
     }
@@ -102,7 +104,7 @@ impl ScanSpec {
             Some(kind) => Ok(Some(RowColumn::new(kind, full_name(kind)))),
             None => {
                 let names = NAMED.map(full_name).join(", ");
-                Err(Error::invalid_input(format!("there is no column {path}; of rows can be asked: {names}")))
+                Err(Error::invalid_input(format!("there is no column {path}; the metadata columns are: {names}")))
             }
         }
     }
@@ -166,9 +168,12 @@ mod tests {
     fn unknown_or_repeated_row_column_is_refused() {
         check_refused(
             &["_metadata.change_type"],
-            "there is no column _metadata.change_type; of rows can be asked: _metadata.file_path, _metadata.file_size, \
+            "there is no column _metadata.change_type; the metadata columns are: _metadata.file_path, _metadata.file_size, \
              _metadata.row_index, _metadata.row_id, _metadata.row_commit_version",
         );
-        check_refused(&["_metadata.row_id", "_metadata.row_id"], "memory://t/: column _metadata.row_id would come out twice");
+        check_refused(
+            &["_metadata.row_id", "_metadata.row_id"],
+            "memory://t/: the result would have two columns _metadata.row_id",
+        );
     }
 }

@@ -39,7 +39,7 @@ impl ScanTask {
         let asks = self.spec.row_columns.iter().find(|column| column.kind.is_of_change());
         match (asks, self.files.iter().find(|file| file.change.is_none())) {
             (Some(column), Some(file)) => {
-                Err(invalid_task(format!("column {} tells of changes, of which {} is none", column.name, file.path)))
+                Err(invalid_task(format!("column {} is about changes, but {} is not a file of a change", column.name, file.path)))
             }
             _ => Ok(()),
         }

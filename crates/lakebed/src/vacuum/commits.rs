@@ -174,12 +174,11 @@ async fn read_last(store: &Store) -> Result<Option<u64>> {
 }
 
 fn lost(snapshot: &Snapshot, version: u64) -> Error {
-    needs_full(format!("{}: the commit of version {version} is gone, which nobody has vacuumed after", snapshot.url()))
+    needs_full(format!("{}: the commit of version {version} is missing, and no vacuum has processed it", snapshot.url()))
 }
 
 fn needs_full(why: impl std::fmt::Display) -> Error {
-    let message = format!(
-        "{why}: a lite vacuum would leave files behind for good; run a full one, after which lite ones are possible again"
-    );
+    let message =
+        format!("{why}: a lite vacuum would leave files behind forever; run a full vacuum first, and lite ones work again");
     Error::new(ErrorKind::VersionNotFound, message)
 }

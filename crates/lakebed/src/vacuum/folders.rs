@@ -36,7 +36,7 @@ pub(super) fn walk(store: &Store, hidden: HiddenNames, cutoff_ms: i64) -> Candid
             let open = found.folders.iter().filter(|folder| walk.is_open(folder));
             waiting.extend(open.map(|folder| (folder.clone(), None)));
             let part = walk.part(&folder, is_first, found);
-            sender.send(Ok(part)).await.map_err(|_| Error::internal("a walk that nobody follows"))?;
+            sender.send(Ok(part)).await.map_err(|_| Error::internal("the receiver of a listing has ended"))?;
         }
     })
 }

@@ -38,7 +38,7 @@ impl Columns {
             match found {
                 Some((index, field)) if fits(field.data_type()) => Ok(index),
                 Some((_, field)) => {
-                    Err(refused(format!("its column {name} is {}, and should be {wanted}", type_name(field.data_type()))))
+                    Err(refused(format!("its column {name} is {}, but it must be {wanted}", type_name(field.data_type()))))
                 }
                 None => Err(refused(format!("it has no column {name}"))),
             }
@@ -62,7 +62,7 @@ impl Columns {
                 continue;
             }
             if paths.is_null(row) || times.is_null(row) {
-                return Err(refused(format!("row {row} of a batch has no path, or no modificationTime")));
+                return Err(refused(format!("row {row} of a batch has no path or no modificationTime")));
             }
             let Some(path) = below(store, paths.value(row))? else { continue };
             if !hidden.hides(&path) {

@@ -138,9 +138,10 @@ impl RetainedFiles {
     fn forgotten(&self, snapshot: &Snapshot) -> Error {
         let hour = 3_600_000;
         let message = format!(
-            "{}: a retention of {} hours is longer than the {} hours for which the table remembers what left it \
-             (delta.deletedFileRetentionDuration), and the commits that would tell it are gone: nobody knows which files are to stay. Vacuum \
-             with a retention up to the table's; for the future, set that property, and delta.logRetentionDuration, to what you need",
+            "{}: a retention of {} hours is longer than the {} hours for which the table keeps tombstones \
+             (delta.deletedFileRetentionDuration), and the commits that would list the removed files no longer exist, so lakebed \
+             cannot decide which files to keep. Vacuum with a retention of at most the table's; for the future, set that \
+             property, and delta.logRetentionDuration, to the retention that you need",
             snapshot.url(),
             self.retention.retention_ms / hour,
             snapshot.properties().deleted_file_retention_ms / hour,

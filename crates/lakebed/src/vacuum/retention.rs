@@ -34,9 +34,10 @@ impl Retention {
         }
         let hours = |ms: i64| ms as f64 / HOUR_MS;
         Err(Error::invalid_input(format!(
-            "{}: a retention of {} hours is shorter than the {} hours of the table (delta.deletedFileRetentionDuration): files would go that \
-             readers of an older version still read, and files of writers that have not committed yet, whose rows would be lost. If nobody \
-             needs that long, set the property; if nobody else uses the table now, leave the check out with enforce_retention = false",
+            "{}: a retention of {} hours is shorter than the {} hours of the table (delta.deletedFileRetentionDuration): the \
+             vacuum would delete files that readers of an older version still read, and files of writers that have not committed \
+             yet, whose rows would be lost. If nobody needs such a long retention, set the property; if nobody else uses the \
+             table now, skip this check with enforce_retention = false",
             snapshot.url(),
             hours(self.retention_ms),
             hours(of_table_ms),

@@ -42,7 +42,7 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
     let mut due = None;
     let mut source = match (objects, options.mode) {
         (Some(_), VacuumMode::Lite) => {
-            return Err(Error::invalid_input("a lite vacuum looks at commits, not at an inventory: ask for a full one"));
+            return Err(Error::invalid_input("a lite vacuum reads commits, not an inventory: request a full vacuum"));
         }
         (Some(objects), VacuumMode::Full) => inventory::read(store, hidden, objects)?,
         (None, VacuumMode::Full) => folders::walk(store, hidden, cutoff_ms),
@@ -156,7 +156,7 @@ impl<'a> VacuumRun<'a> {
             let end = history::end(ended.is_ok(), tally.deleted, self.metrics.listed_folders.max(1));
             if let Err(error) = self.commit(&end).await {
                 let table = self.snapshot.url();
-                tracing::warn!(table, "{table}: vacuumed, but the commit that tells so could not be made: {error}");
+                tracing::warn!(table, "{table}: vacuumed, but the commit that records it failed: {error}");
             }
         }
         ended
@@ -202,8 +202,8 @@ impl<'a> VacuumRun<'a> {
     fn done(&self, tally: &mut DeletionTally) -> Result<()> {
         let Some(error) = tally.error.take() else { return Ok(()) };
         let message = format!(
-            "{}: {} files were deleted, but {} that should go could not be: what is gone is gone rightly; when the cause is mended, vacuum again \
-             for the others. The first cause: {}",
+            "{}: {} files were deleted, but {} could not be deleted. The deleted files were no longer needed. When the cause is \
+             fixed, vacuum again to delete the others. The first cause: {}",
             self.snapshot.url(),
             self.metrics.deleted_files,
             tally.failed,
@@ -263,7 +263,10 @@ impl<'a> VacuumRun<'a> {
         let Some(version) = done else { return };
         if let Err(error) = commits::write_last(&self.snapshot, version).await {
             let table = self.snapshot.url();
-            tracing::warn!(table, "{table}: vacuumed, but the next lite vacuum will not know it: {error}");
+            tracing::warn!(
+                table,
+                "{table}: vacuumed, but the information for the next lite vacuum could not be written: {error}"
+            );
         }
     }
 

@@ -156,7 +156,7 @@ async fn fill(shuffle: &Arc<Shuffle>, buckets: Range<usize>, sink: &mut FileSink
         let mut sorted = shuffle.sorted(bucket).await?;
         loop {
             let next = move || Ok((sorted.next()?, sorted));
-            let (rows, rest) = cores.compute("putting rows into order", next).await?;
+            let (rows, rest) = cores.compute("sorting rows", next).await?;
             let Some(rows) = rows else { break };
             sorted = rest;
             sink.write(vec![rows]).await?;

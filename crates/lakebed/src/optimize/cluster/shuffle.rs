@@ -192,7 +192,7 @@ fn with_key(schema: &SchemaRef) -> SchemaRef {
 
 fn keys_of(rows: &RecordBatch) -> Result<&[u64]> {
     let keys = rows.columns().last().and_then(|keys| keys.as_primitive_opt::<UInt64Type>());
-    keys.map(|keys| keys.values().as_ref()).ok_or_else(|| Error::internal("rows without keys"))
+    keys.map(|keys| keys.values().as_ref()).ok_or_else(|| Error::internal("the rows have no keys"))
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ pub(super) fn sources(wanted: &[StatColumn]) -> (Vec<&'static str>, bool) {
 pub(crate) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
     let counts = batch.stats(&[row_count()])?;
     let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
-    counts.cloned().ok_or_else(|| Error::internal("row counts of another type"))
+    counts.cloned().ok_or_else(|| Error::internal("the row counts have another type"))
 }
 
 /// Returns the statistic that holds the row count.

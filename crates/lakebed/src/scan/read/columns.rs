@@ -38,7 +38,7 @@ impl Columns {
         let mut wanted: BTreeMap<usize, Wanted> = BTreeMap::new();
         for (index, path) in paths.iter().enumerate() {
             if paths.iter().take(index).any(|before| before == path) {
-                return Err(Error::invalid_input(format!("column {path} is asked for twice")));
+                return Err(Error::invalid_input(format!("column {path} is selected twice")));
             }
             let positions = resolve(schema, path)?;
             let Some((first, rest)) = positions.split_first() else { continue };
@@ -153,7 +153,7 @@ fn unknown(path: &str, name: &str, fields: &StructType) -> Error {
     let twins = names.iter().filter(|other| other.to_lowercase() == name.to_lowercase()).count();
     if twins > 1 {
         return Error::invalid_input(format!(
-            "column {path}: {twins} columns are called {name} but for upper and lower case; write it exactly"
+            "column {path}: {twins} columns have the name {name} in different case; write it exactly"
         ));
     }
     let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
@@ -280,6 +280,6 @@ mod tests {
         check_error(&["list.u"], "column list.u: inside an array only `element` follows");
         check_error(&["m.k"], "column m.k: inside a map only `key` or `value` follows");
         check_error(&["`a.b"], "column `a.b: a backtick is not closed");
-        check_error(&["id", "id"], "column id is asked for twice");
+        check_error(&["id", "id"], "column id is selected twice");
     }
 }

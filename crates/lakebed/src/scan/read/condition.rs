@@ -94,10 +94,12 @@ impl Condition {
             Some(filter) => Some(filter.matches(&chosen(&filter.columns, fields, columns, rows)?)?),
             None => None,
         };
-        let Some(test) = &self.test else { return by_filter.ok_or_else(|| Error::internal("a condition that asks nothing")) };
+        let Some(test) = &self.test else {
+            return by_filter.ok_or_else(|| Error::internal("a condition has neither a filter nor a test"));
+        };
         let by_test = test.test(&chosen(&self.tested, fields, columns, rows)?)?;
         if by_test.len() != rows {
-            return Err(Error::internal("a test gave something else than one answer a row"));
+            return Err(Error::internal("a test did not return one result for each row"));
         }
         Ok(match by_filter {
             Some(by_filter) => &by_filter & &by_test,
@@ -116,7 +118,7 @@ impl Compiled {
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         let matching = matching_rows(&self.text, self.run.as_ref(), batch)?;
         if matching.len() != batch.num_rows() || matching.nulls().is_some() {
-            return Err(Error::internal("a filter gave something else than one answer a row"));
+            return Err(Error::internal("a filter did not return one result for each row"));
         }
         Ok(matching.values().clone())
     }
@@ -124,7 +126,7 @@ impl Compiled {
 
 /// Returns some of the columns, in the requested types.
 fn chosen(wanted: &[(usize, ArrowType)], fields: &[FieldRef], columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
-    let missing = || Error::internal("a column of the condition was not read");
+    let missing = || Error::internal("a column of the predicate was not read");
     let column = |(place, wanted): &(usize, ArrowType)| {
         let (field, column) = fields.get(*place).zip(columns.get(*place)).ok_or_else(missing)?;
         as_wanted(field, column, wanted)

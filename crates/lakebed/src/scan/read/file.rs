@@ -98,7 +98,7 @@ impl OpenFile {
     pub(super) fn stored(&self) -> Result<&Stored> {
         match &self.content {
             Content::Stored(stored) => Ok(stored),
-            Content::Counted(_) => Err(Error::internal("a file that was not opened was to be read")),
+            Content::Counted(_) => Err(Error::internal("a file must be read that was not opened")),
         }
     }
 
@@ -129,7 +129,7 @@ impl OpenFile {
 
     /// Returns the change of the table that the rows describe.
     pub(super) fn change(&self) -> Result<FileChange> {
-        self.change.ok_or_else(|| Error::internal("what changed is asked of a file that is no change"))
+        self.change.ok_or_else(|| Error::internal("the change of a file is needed, but the file belongs to no change"))
     }
 
     /// Returns a partition column with this number of rows.
@@ -156,7 +156,10 @@ impl Stored {
             return Err(Error::corrupt(&file.path, said));
         }
         if only.is_some() && parquet.num_rows() > MOST_ROWS {
-            return Err(Error::corrupt(&file.path, format!("it claims to have {} rows", parquet.num_rows())));
+            return Err(Error::corrupt(
+                &file.path,
+                format!("its footer says that it has {} rows, which is too many", parquet.num_rows()),
+            ));
         }
         let others = only.map(|only| only.complement(parquet.num_rows()));
         let deleted = match (deleted, others) {
@@ -173,7 +176,7 @@ impl Stored {
         };
         let task = tokio::task::spawn_blocking(move || work.finish());
         // Statistics and page indexes are untrusted bytes, so decoding them may panic.
-        task.await.unwrap_or_else(|error| Err(Error::corrupt(&file.path, "its metadata cannot be understood").with_source(error)))
+        task.await.unwrap_or_else(|error| Err(Error::corrupt(&file.path, "its metadata is not valid").with_source(error)))
     }
 
     /// Returns whether rows in the middle of a row group can be read without fetching the rows
@@ -313,7 +316,7 @@ impl Job {
             constants.get(position).cloned()
         });
         let found: Option<Vec<ArrayRef>> = found.collect();
-        found.ok_or_else(|| Error::internal("the filter has a partition column that the task has not"))
+        found.ok_or_else(|| Error::internal("the task lacks a partition column that the filter needs"))
     }
 }
 
@@ -322,7 +325,7 @@ fn constants(job: &Job, file: &ScanFile) -> Result<Vec<(Scalar, PrimitiveType)>>
     let value = |(physical, primitive): (&str, PrimitiveType)| {
         let text = match file.partition_values.get(physical) {
             Some(text) => text.as_deref(),
-            None => return Err(Error::corrupt(&file.path, format!("the log gives no value for partition column {physical}"))),
+            None => return Err(Error::corrupt(&file.path, format!("the log has no value for partition column {physical}"))),
         };
         let value = Scalar::parse_partition(text, primitive);
         Ok((value.map_err(|error| error.within(format!("{}: partition column {physical}", file.path)))?, primitive))
@@ -362,7 +365,7 @@ fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
 fn explain(error: Error, job: &Job, file: &ScanFile) -> Error {
     let ErrorKind::Store { object, retryable, not_found: true } = error.kind().clone() else { return error };
     let message = format!(
-        "{object}: this file is listed as part of {} ({}), but it does not exist; perhaps VACUUM removed it while an old version was read, \
+        "{object}: this file belongs to {} ({}), but it does not exist. Perhaps VACUUM removed it while an old version was read, \
          or somebody deleted it: read a newer version, or restore the file",
         job.table(),
         file.path

@@ -107,7 +107,7 @@ impl FileColumns {
         if by_id && !self.schema.fields().iter().any(|field| id_of(field).is_some()) {
             return Err(Error::corrupt(
                 self.file.name(),
-                "columns are found by field ids in this table, but the file's have none",
+                "this table maps columns by field ids, but the columns of this file have none",
             ));
         }
         let mut columns = search.places(wanted, self.schema.fields(), 0, "")?;
@@ -160,13 +160,16 @@ impl FileColumns {
             let id = field_id(wanted).ok_or_else(|| {
                 Error::corrupt(
                     "schema",
-                    format!("column {place}{} has no field id, but columns are found by field ids", wanted.name),
+                    format!("column {place}{} has no field id, although the table maps columns by field ids", wanted.name),
                 )
             })?;
             let mut found = fields.iter().enumerate().filter(|(_, field)| id_of(field) == Some(id));
             return match (found.next(), found.next()) {
                 (Some(_), Some(_)) => {
-                    let said = format!("column {place}{} has the field id {id}, and so have several columns", wanted.name);
+                    let said = format!(
+                        "column {place}{} has the field id {id}, and several columns of the file have this id",
+                        wanted.name
+                    );
                     Err(Error::corrupt(self.file.name(), said))
                 }
                 (found, _) => Ok(found.map(|(position, _)| position)),
@@ -183,8 +186,10 @@ impl FileColumns {
         let mut alike = fields.iter().enumerate().filter(|(_, field)| field.name().to_lowercase() == lower);
         match (alike.next(), alike.next()) {
             (Some(_), Some(_)) => {
-                let said =
-                    format!("column {place}{} may be any of several columns whose names differ by case alone", wanted.name);
+                let said = format!(
+                    "column {place}{} may be any of several columns of the file, whose names differ only in case",
+                    wanted.name
+                );
                 Err(Error::corrupt(self.file.name(), said))
             }
             (found, _) => Ok(found.map(|(position, _)| position)),
@@ -255,7 +260,7 @@ impl Search<'_> {
             (DataType::Array(array), ArrowType::List(field)) => self.list(array, field, first, place),
             (DataType::Map(map), ArrowType::Map(field, _)) => self.map(map, field, first, place),
             (wanted, found) => {
-                let said = format!("the table has a column of type {}, the file stores {found}", wanted.to_json_value());
+                let said = format!("the table has a column of type {}, but the file stores {found}", wanted.to_json_value());
                 Err(self.misfit(place, Error::schema_mismatch(said)))
             }
         }
@@ -269,10 +274,10 @@ impl Search<'_> {
 
     fn map(&mut self, map: &MapType, found: &FieldRef, first: usize, place: &str) -> Result<Shape> {
         let ArrowType::Struct(fields) = found.data_type() else {
-            return Err(self.misfit(place, Error::internal("a map without entries")));
+            return Err(self.misfit(place, Error::internal("a map array has no entries")));
         };
         let [found_key, found_value] = &fields[..] else {
-            return Err(self.misfit(place, Error::internal("a map without key and value")));
+            return Err(self.misfit(place, Error::internal("the entries of a map array are not a key and a value")));
         };
         let key = self.shape(&map.key, found_key.data_type(), first, &format!("{place}.key"))?;
         let value_first = first + leaf_count(found_key.data_type());
@@ -467,7 +472,7 @@ impl Shape {
             Self::Map { entries, key, value } => {
                 let source = array.as_map_opt().ok_or_else(|| undecoded("map", array))?;
                 if source.keys().logical_null_count() > 0 {
-                    return Err(Error::corrupt("", "a map has a null among its keys"));
+                    return Err(Error::corrupt("", "a map has a null key"));
                 }
                 let columns = vec![key.shape.adapt(source.keys())?, value.shape.adapt(source.values())?];
                 let fields: Fields =

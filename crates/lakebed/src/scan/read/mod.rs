@@ -135,7 +135,7 @@ impl Ahead {
             self.opening.push_back(receiver);
         }
         let next = self.opening.pop_front()?;
-        Some(next.await.unwrap_or_else(|_| Err(Error::internal("opening a data file was ended"))))
+        Some(next.await.unwrap_or_else(|_| Err(Error::internal("opening a data file was cancelled"))))
     }
 }
 

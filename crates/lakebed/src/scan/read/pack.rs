@@ -138,7 +138,7 @@ impl Packing {
     pub(super) fn join(&mut self, batch: &RecordBatch, matches: &Matches, from: usize) -> Result<ControlFlow<()>> {
         let count = batch.num_rows();
         if from + count > matches.count {
-            return Err(Error::internal("more rows were decoded than match"));
+            return Err(Error::internal("more rows were decoded than match the predicate"));
         }
         let others = self.file.stored()?.others.adapt(batch)?;
         let columns = Adapted {
@@ -178,7 +178,7 @@ impl Packing {
                 }
                 None => {
                     let (field, column) =
-                        stored.next().ok_or_else(|| Error::internal("a column of the condition was not read"))?;
+                        stored.next().ok_or_else(|| Error::internal("a column of the predicate was not read"))?;
                     fields.push(Arc::clone(field));
                     tested.push(Arc::clone(column));
                 }
@@ -208,7 +208,7 @@ impl Packing {
         let values =
             asked.iter().map(|slot| self.value(*slot, columns, positions.as_ref(), count)).collect::<Result<Vec<_>>>()?;
         let ArrowType::Struct(fields) = field.data_type() else {
-            return Err(Error::internal("what is asked of rows is no struct"));
+            return Err(Error::internal("the type of the metadata columns is not a struct"));
         };
         Ok(Arc::new(StructArray::try_new(fields.clone(), values, None)?))
     }
@@ -245,7 +245,7 @@ impl Packing {
     /// or from columns that store the values of rows that moved.
     fn value(&self, slot: Slot, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
         Ok(match slot {
-            Slot::File(_) => return Err(Error::internal("a column of the file tells nothing of rows")),
+            Slot::File(_) => return Err(Error::internal("a column of the file is not a metadata column")),
             Slot::Partition(position) => self.file.constant(position, count)?,
             Slot::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
             Slot::FileSize => Arc::new(Int64Array::from_value(self.file.size().cast_signed(), count)),
@@ -280,7 +280,7 @@ impl Packing {
             (ChangeType::InFile, Some(column)) if column.null_count() == 0 => in_form(column, &ArrowType::Utf8),
             (ChangeType::InFile, _) => {
                 let column = ChangeType::CHANGE_TYPE_COLUMN;
-                Err(Error::corrupt(self.file.path(), format!("a file of changed rows, of which some have no {column}")))
+                Err(Error::corrupt(self.file.path(), format!("some rows of this change data file have no {column}")))
             }
             (of_all, _) => Ok(Arc::new(StringArray::from_iter_values(std::iter::repeat_n(of_all.name(), count)))),
         }

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let stored = array.as_struct_opt().ok_or_else(|| Error::internal("a variant was not decoded as a struct"))?;
     if stored.column_by_name("metadata").is_none() {
-        return Err(Error::schema_mismatch("a variant without its metadata"));
+        return Err(Error::schema_mismatch("a variant has no metadata"));
     }
     let columns: Vec<ArrayRef> = if stored.column_by_name("typed_value").is_some() {
         let (metadata, value) = unshred(stored)?;
@@ -27,7 +27,7 @@ pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
         vec![part(stored, "metadata", NO_NAMES)?, part(stored, "value", NULL_VALUE)?]
     };
     let ArrowType::Struct(fields) = primitive_to_arrow(PrimitiveType::Variant)? else {
-        return Err(Error::internal("a variant is no struct"));
+        return Err(Error::internal("a variant is not a struct"));
     };
     Ok(Arc::new(StructArray::try_new(fields, columns, stored.nulls().cloned())?))
 }

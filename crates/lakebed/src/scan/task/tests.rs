@@ -103,26 +103,26 @@ fn bytes_of_something_else_are_refused() {
     check_refused(&changed(|task| task["surprise"] = 1.into()), "damaged, or they are of another kind");
     check_refused(&changed(|task| task["schema"] = "{".into()), "schema");
     check_refused(&changed(|task| task["mapping_mode"] = "ids".into()), "mapping mode");
-    check_refused(&changed(|task| task["row_columns"][0][0] = "secret".into()), "row column secret");
+    check_refused(&changed(|task| task["row_columns"][0][0] = "secret".into()), "metadata column secret");
     check_refused(&changed(|task| task["columns"] = serde_json::json!(["nope"])), "no column nope");
     check_refused(&changed(|task| task["partition_columns"] = serde_json::json!(["nope"])), "partition column nope");
-    check_refused(&changed(|task| task["row_columns"][0][1] = "id".into()), "column id would come out twice");
+    check_refused(&changed(|task| task["row_columns"][0][1] = "id".into()), "the result would have two columns id");
 }
 
 #[test]
 fn task_with_invalid_files_is_refused() {
     check_refused(&changed(|task| task["files"][0]["path"] = "../secret".into()), "..");
-    check_refused(&changed(|task| task["files"][0]["num_records"] = 5.into()), "deletes 6 of 5 rows");
+    check_refused(&changed(|task| task["files"][0]["num_records"] = 5.into()), "deletes 6 rows, but the file has 5");
     check_refused(&changed(|task| task["files"][0]["base_row_id"] = (-1).into()), "negative");
     check_refused(&changed(|task| task["files"][0]["size"] = (-1).into()), "damaged");
     check_refused(&changed(|task| task["files"][0]["deletion_vector"]["pathOrInlineDv"] = "x".into()), "x");
     check_refused(&changed(|task| task["files"][0]["only_deleted_by"]["pathOrInlineDv"] = "x".into()), "x");
     check_refused(
         &changed(|task| task["files"][0]["range"] = serde_json::json!([5, 5])),
-        "this is not a scan task that can be read: day=2026-11-21/a%20b.parquet: its range holds no bytes",
+        "this is not a scan task that can be read: day=2026-11-21/a%20b.parquet: its range contains no bytes",
     );
     check_refused(&changed(|task| task["files"][0]["change"]["type"] = "undone".into()), "no change type undone");
-    check_refused(&changed(|task| task["row_columns"][0][0] = "change_type".into()), "c.parquet is none");
+    check_refused(&changed(|task| task["row_columns"][0][0] = "change_type".into()), "c.parquet is not a file of a change");
 }
 
 #[test]

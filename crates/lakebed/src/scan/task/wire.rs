@@ -115,7 +115,7 @@ fn read(bytes: &[u8]) -> Result<ScanTask> {
     let wire: Task = crate::wire::from_bytes(bytes, "scan_task", VERSION)?;
     let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn { kind, name }),
-        None => Err(invalid_task(format!("there is no row column {kind}"))),
+        None => Err(invalid_task(format!("there is no metadata column {kind}"))),
     });
     let spec = ScanSpec {
         table_url: wire.table_url,

@@ -70,7 +70,8 @@ async fn excessive_row_count_is_refused_before_reading() {
     table.add(claiming(1 << 60)).await.only = deleting([1]);
     let error = table.error().await;
     assert!(
-        error.is_corrupt() && error.to_string().contains("f0.parquet: it claims to have 1152921504606846976 rows"),
+        error.is_corrupt()
+            && error.to_string().contains("f0.parquet: its footer says that it has 1152921504606846976 rows, which is too many"),
         "{error}"
     );
     table.task.files.clear();

@@ -425,7 +425,7 @@ async fn unknown_row_column_in_condition_is_refused() {
     let error = table.filter("_metadata.row_ids = 1").error().await;
     assert!(error.message().contains("there is no field `row_ids`"), "{error}");
     let error = table.filter("_metadata IS NULL").error().await;
-    assert_eq!(error.message(), "_metadata has no value of its own; name a field of it, as in _metadata.row_id");
+    assert_eq!(error.message(), "_metadata has no value of its own; name one of its fields, such as _metadata.row_id");
 }
 
 #[tokio::test]
