@@ -750,7 +750,7 @@ def test_copy_returns_handle_itself() -> None:
     ("uri", "said"),
     [
         ("s3:/bucket/x", "s3://bucket/x"),
-        ("dbfs:/x", "is written /dbfs/x, "),
+        ("dbfs:/x", "as /dbfs/x, "),
         ("word:/x", "write ./word:/x for a folder of that name"),
         ("s3:bucket/x", "s3://bucket/x"),
         ("file:relative", "file:///"),

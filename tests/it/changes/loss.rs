@@ -13,7 +13,10 @@ async fn missing_commit_stops_stream_unless_allowed() {
     let tolerant = follow(&builder, &[start, ("failOnDataLoss", "false")]).await.unwrap();
     let one = stream.latest_offset(None, &files(1)).await.unwrap().unwrap();
     builder.delete_log("00000000000000000002.json").await;
-    check_error(stream.latest_offset(Some(&one), &files(9)).await, &["version 2 is gone", "failOnDataLoss", "checkpoint"]);
+    check_error(
+        stream.latest_offset(Some(&one), &files(9)).await,
+        &["version 2 no longer exists", "failOnDataLoss", "checkpoint"],
+    );
     let (found, _) = drain(&builder, &tolerant, Some(one), &files(9)).await.unwrap();
     assert_eq!(found.concat(), ["3/x", "4/x"]);
 }
@@ -39,7 +42,7 @@ async fn missing_version_below_offset_stops_batch() {
     let end = stream.latest_offset(None, &files(9)).await.unwrap().unwrap();
     assert_eq!(end.version, 4);
     builder.delete_log("00000000000000000003.json").await;
-    check_error(batch(&builder.store(), &stream, None, &end).await, &["version 3 is gone"]);
+    check_error(batch(&builder.store(), &stream, None, &end).await, &["version 3 no longer exists"]);
 }
 
 #[tokio::test]
@@ -51,7 +54,7 @@ async fn stream_notices_table_rolled_back() {
     for version in [2, 3] {
         builder.delete_log(&format!("{version:020}.json")).await;
     }
-    let expected = ["up to version 3 was read, but the log has neither", "Begin anew"];
+    let expected = ["has read version 3, but the newest version in the log is older", "Start again"];
     check_error(stream.latest_offset(end.as_ref(), &files(9)).await, &expected);
     assert_eq!(tolerant.latest_offset(end.as_ref(), &files(9)).await.unwrap(), end);
 }
@@ -66,7 +69,7 @@ async fn stream_notices_replaced_table() {
     builder.commit(&[other]).await;
     check_error(stream.latest_offset(Some(&end), &files(9)).await, &["the table with the id 5fba94ed", "another"]);
     let again = follow(&builder, &[]).await.unwrap();
-    check_error(again.latest_offset(Some(&end), &files(9)).await, &["5fba94ed", "here is another, another"]);
+    check_error(again.latest_offset(Some(&end), &files(9)).await, &["5fba94ed", "the table here has the id another"]);
     check_error(batch(&builder.store(), &again, None, &end).await, &["5fba94ed"]);
 }
 

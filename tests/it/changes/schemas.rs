@@ -25,7 +25,7 @@ async fn new_column_stops_stream_until_restart() {
     builder.commit(&[columns(&["name string", "fruit string", "color string"]), two]).await;
     check_error(
         stream.latest_offset(end.as_ref(), &files(9)).await,
-        &["version 2 is not that of the stream", "column color is missing", "start the query again"],
+        &["version 2 differs from the stream's schema", "column color is missing", "start the query again"],
     );
     // The new schema also reads old files.
     let again = follow(&builder, &[]).await.unwrap();
@@ -41,7 +41,7 @@ async fn incompatible_schema_stops_stream_after_restart() {
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
     builder.commit(&[columns(&["name string", "fruit integer"])]).await;
     let advice =
-        ["version 2", "column fruit has the type integer instead of string", "begin anew with a new checkpoint", "above 2"];
+        ["version 2", "column fruit has the type integer instead of string", "start again with a new checkpoint", "above 2"];
     check_error(stream.latest_offset(None, &files(9)).await, &advice);
     // A stream cannot convert the other way either.
     let expected = ["version 0", "column fruit has the type string instead of integer", "does not help", "above 0"];
@@ -229,5 +229,5 @@ async fn schema_log_belongs_to_one_stream() {
     one.latest_offset(None, &files(1)).await.unwrap();
     check_error(two.latest_offset(None, &files(1)).await, &["another stream has written here", "streamingSourceTrackingId"]);
     let lossy = follow(&builder, &[location, ("failOnDataLoss", "false")]).await;
-    check_error(lossy.map(drop), &["failOnDataLoss=false does not go with schemaTrackingLocation"]);
+    check_error(lossy.map(drop), &["failOnDataLoss=false cannot be combined with schemaTrackingLocation"]);
 }

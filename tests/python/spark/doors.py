@@ -154,7 +154,7 @@ def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> Non
     with inside(folder):
         for uri, said in (
             ("s3:/bucket/t", "write s3://bucket/t"),
-            ("dbfs:/t", "is written /dbfs/t"),
+            ("dbfs:/t", "as /dbfs/t"),
             ("word:/t", "./word:/t for a folder of that name"),
             ("s3n:bucket/t", "write s3n://bucket/t"),
             ("gcs:bucket/t", "write gcs://bucket/t"),

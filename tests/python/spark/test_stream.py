@@ -249,7 +249,7 @@ def test_checkpoint_older_than_table_is_refused(spark: Any, path: str, tmp_path:
         copy(spark, path, target, checkpoint)
     shutil.rmtree(checkpoint)
     kept.rename(checkpoint)
-    with pytest.raises(Exception, match=r"batch 1 of stream .* the table has batch 2 of it.*with a new checkpoint"):
+    with pytest.raises(Exception, match=r"batch 1 of stream .* the table has batch 2 of the stream.*with a new checkpoint"):
         copy(spark, path, target, checkpoint)
     assert ids(target) == [0, 1, 2]
     assert len(list(Path(target).glob("*.parquet"))) == 3, "what was written for it is deleted"

@@ -82,7 +82,7 @@ fn read_inline_vector_contradicting_descriptor_is_corrupt() {
         DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 41, 6)),
         "it has 40 bytes, but its size in the log is 41",
     );
-    check_corrupt(DeletionVector::from_inline(&inline(SPECIFIED_INLINE, -1, 6)), "cannot hold the -1");
+    check_corrupt(DeletionVector::from_inline(&inline(SPECIFIED_INLINE, -1, 6)), "its size in the log is -1");
     check_corrupt(DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 36, 6)), "ends too early");
     check_corrupt(DeletionVector::from_inline(&inline("wi5b~", 4, 6)), "not Z85");
     let outside = descriptor(DvStorage::UuidRelative, "vBn[lx{q8@P<9BNH/isA", Some(1), 36, 2);

@@ -224,7 +224,7 @@ impl Commits {
         if version > self.next {
             tracing::warn!(
                 table = self.store.url(),
-                "{}: commits {}..{version} are gone and passed over",
+                "{}: the commits {}..{version} no longer exist and are skipped",
                 self.store.url(),
                 self.next
             );
@@ -233,7 +233,7 @@ impl Commits {
         let mut commit = Commit { version, file_time_ms: file.modified_ms, ..Commit::default() };
         loop {
             let part = self.parts.try_next().await.map_err(|error| self.explained(error, version))?;
-            let part = part.ok_or_else(|| Error::internal(format!("{}: a commit without an end", file.path.name)))?;
+            let part = part.ok_or_else(|| Error::internal(format!("{}: a commit has no end", file.path.name)))?;
             let wanted = self.wanted.clone();
             let is_last = part.is_last;
             let work = tokio::task::spawn_blocking(move || commit.take(&part, &wanted).map(|()| commit));
@@ -275,8 +275,8 @@ impl Commits {
 
     fn went_back(&self) -> Error {
         let message = format!(
-            "{}: everything up to version {} was read, but the log has neither that version nor a later one: the table was put back to an older \
-             state, whose next versions are others. Begin anew, with a new checkpoint",
+            "{}: the stream has read version {}, but the newest version in the log is older: the table was reset to an older \
+             state, and its next versions have other content. Start again with a new checkpoint",
             self.store.url(),
             self.next.saturating_sub(1)
         );
@@ -291,9 +291,9 @@ impl Commits {
 /// Returns the error for a missing commit.
 pub(super) fn lost(store: &Store, version: u64) -> Error {
     let message = format!(
-        "{}: the commit of version {version} is gone. If nobody deleted it, the reader was slower than the log is kept \
-         (delta.logRetentionDuration): read changes from a later version on; a stream begins anew with a new checkpoint, or goes on without \
-         what is lost with the option failOnDataLoss=false",
+        "{}: the commit of version {version} no longer exists. If nobody deleted it, the reader is slower than the time for \
+         which the log is kept (delta.logRetentionDuration): read changes from a later version. A stream can start again with a \
+         new checkpoint, or skip what is lost with the option failOnDataLoss=false",
         store.url()
     );
     Error::new(ErrorKind::VersionNotFound, message)

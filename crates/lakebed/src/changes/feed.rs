@@ -148,7 +148,8 @@ impl Changes {
             if let OutputColumn::OfRows(RowColumn { kind, name }) = column
                 && !kind.is_of_change()
             {
-                let message = format!("{}: column {name}: changes do not tell it; a scan of a version does", spec.table_url);
+                let message =
+                    format!("{}: column {name}: the change data feed does not have it; a scan of a version does", spec.table_url);
                 return Err(Error::invalid_input(message));
             }
         }
@@ -267,13 +268,13 @@ impl Changes {
         let changes = column_changes((schema, mode), (self.snapshot.schema(), self.snapshot.mapping_mode()));
         let moved = (!changes.renamed.is_empty() || !changes.dropped.is_empty()).then(|| changes.to_string());
         let obstacle = moved
-            .or_else(|| (partitions != self.snapshot.partition_columns()).then(|| "the partition columns are others".to_owned()))
+            .or_else(|| (partitions != self.snapshot.partition_columns()).then(|| "the partition columns differ".to_owned()))
             .or_else(|| first_obstacle(schema, self.snapshot.schema(), true));
         let Some(obstacle) = obstacle else { return Ok(()) };
         let (url, start, end) = (self.snapshot.url(), self.versions.start(), self.versions.end());
         let message = format!(
-            "{url}: changes of versions {start} to {end}: the rows of version {version} cannot be given in the columns of version {end}: \
-             {obstacle}. Ask for the versions before that change and for those from it on separately"
+            "{url}: changes of versions {start} to {end}: the rows of version {version} cannot be converted to the columns of \
+             version {end}: {obstacle}. Read the versions before that change and the versions after it separately"
         );
         Err(Error::schema_mismatch(message))
     }
@@ -312,8 +313,8 @@ pub(super) fn check_recorded(url: &str, properties: &TableProperties, version: u
         return Ok(());
     }
     let message = format!(
-        "{url}: version {version} does not record changes: delta.enableChangeDataFeed is not true there. Changes can be read of versions since \
-         it was set, which the history tells"
+        "{url}: version {version} does not record changes: delta.enableChangeDataFeed is not true in that version. Changes can \
+         be read only of versions after it was set; the history shows when"
     );
     Err(Error::invalid_input(message))
 }

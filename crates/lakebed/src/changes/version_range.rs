@@ -46,7 +46,7 @@ impl Table {
             && until < from
         {
             return Err(Error::invalid_input(format!(
-                "{}: changes between two times: the end comes before the start",
+                "{}: changes between two timestamps: the end comes before the start",
                 latest.url()
             )));
         }

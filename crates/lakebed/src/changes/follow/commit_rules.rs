@@ -60,7 +60,7 @@ impl Follow {
             // The commit of a version can be readable although the version cannot be rebuilt.
             Err(error) if self.needs_start(&error) => {
                 self.has_checked_start.store(false, Ordering::Relaxed);
-                return Err(error.within("the schema that the stream begins with cannot be found out"));
+                return Err(error.within("the schema at the start of the stream cannot be read"));
             }
             Err(_) => return Ok(()),
         };
@@ -81,16 +81,17 @@ impl Follow {
             let operation = commit.info.as_ref().and_then(|info| info.text("operation"));
             let what = operation.unwrap_or(path);
             let message = format!(
-                "{url}: version {version} changes rows that were there ({what}), which a stream of new rows cannot give. Set skipChangeCommits \
-                 to pass over such commits with all that they add, or ignoreChanges to be given changed files as a whole, or follow the \
-                 changes themselves with readChangeFeed; or begin anew with a new checkpoint"
+                "{url}: version {version} changes existing rows ({what}), and a stream of new rows cannot represent that. Set \
+                 skipChangeCommits to skip such commits with all rows that they add, or ignoreChanges to receive the changed \
+                 files as a whole, or read the changes themselves with readChangeFeed; or start again with a new checkpoint"
             );
             return Err(Error::invalid_input(message));
         }
         if !commit.adds_rows && !self.options.lets_changes_pass() && !self.options.ignore_deletes {
             let message = format!(
-                "{url}: version {version} deletes rows (of the file {path}), which a stream of new rows cannot tell. Set ignoreDeletes to pass \
-                 over such commits, or follow the changes themselves with readChangeFeed; or begin anew with a new checkpoint"
+                "{url}: version {version} deletes rows (of the file {path}), and a stream of new rows cannot represent that. Set \
+                 ignoreDeletes to skip such commits, or read the changes themselves with readChangeFeed; or start again with a \
+                 new checkpoint"
             );
             return Err(Error::invalid_input(message));
         }

@@ -109,8 +109,8 @@ impl Follow {
 
     fn stopped(&self, version: u64) -> Error {
         let message = format!(
-            "{}: the schema, the properties or the protocol changed at version {version}, which the stream's log of schemas knows now: start the \
-             query again, and it goes on with them",
+            "{}: the schema, the properties or the protocol changed at version {version}. The schema log of the stream has \
+             recorded the change: start the query again, and it continues with the new ones",
             self.snapshot.url()
         );
         Error::schema_mismatch(message)

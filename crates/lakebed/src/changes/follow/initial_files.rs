@@ -86,7 +86,10 @@ impl InitialFiles {
                 }
             }
         }
-        found.into_iter().map(|file| file.ok_or_else(|| Error::internal("a file of a snapshot was lost"))).collect()
+        found
+            .into_iter()
+            .map(|file| file.ok_or_else(|| Error::internal("a file of a snapshot is missing after sorting")))
+            .collect()
     }
 }
 

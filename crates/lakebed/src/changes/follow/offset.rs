@@ -118,15 +118,17 @@ impl std::str::FromStr for Offset {
         match json.source_version {
             FORM | SCHEMA_FORM => {}
             form if form > SCHEMA_FORM => {
-                let reason = format!("it is of form {form}, this version of lakebed knows forms up to {SCHEMA_FORM}; upgrade it");
+                let reason = format!(
+                    "its format is {form}, and this version of lakebed reads formats up to {SCHEMA_FORM}; upgrade lakebed"
+                );
                 return Err(refused(reason));
             }
-            form => return Err(refused(format!("there is no form {form}"))),
+            form => return Err(refused(format!("there is no format {form}"))),
         }
         let index = if json.source_version == FORM && json.index == OLD_BASE { BASE } else { json.index };
         Ok(Self {
             table_id: json.reservoir_id,
-            version: json.reservoir_version.try_into().map_err(|_| refused("there is no such version".to_owned()))?,
+            version: json.reservoir_version.try_into().map_err(|_| refused("its version is negative".to_owned()))?,
             position: Position::of_index(index).map_err(refused)?,
             is_initial: json.is_starting_version,
         })
@@ -190,11 +192,11 @@ mod tests {
     fn what_delta_spark_refuses_is_refused() {
         check_refused(&text(0, "5", 0), "no form 0");
         check_refused(&text(2, "5", 0), "no form 2");
-        check_refused(&text(4, "5", 0), "form 4, this version of lakebed knows forms up to 3");
+        check_refused(&text(4, "5", 0), "format is 4, and this version of lakebed reads formats up to 3");
         check_refused(&text(3, "5", -1), "no index -1");
         check_refused(&text(1, "5", -2), "no index -2");
         check_refused(&text(1, "5", END), "no index 9223372036854775707");
-        check_refused(&text(1, "-5", 0), "no such version");
+        check_refused(&text(1, "-5", 0), "version is negative");
         check_refused("{}", "sourceVersion");
         check_refused("7", "invalid type");
         check_refused("", "EOF");

@@ -157,11 +157,11 @@ impl<'a> OptionMap<'a> {
         let timestamp =
             self.parsed("startingTimestamp", |text| match Scalar::parse_partition(Some(text), PrimitiveType::Timestamp) {
                 Ok(Scalar::Timestamp(micros)) => Ok(Start::Timestamp(micros.div_euclid(1000))),
-                _ => Err("must be a date or a time such as 2026-11-21T12:00:00Z".to_owned()),
+                _ => Err("must be a date or a timestamp such as 2026-11-21T12:00:00Z".to_owned()),
             })?;
         match (version, timestamp) {
             (Some(_), Some(_)) => Err(Error::invalid_input(
-                "give startingVersion or startingTimestamp, not both: each says where the stream begins",
+                "give startingVersion or startingTimestamp, not both: each determines where the stream begins",
             )),
             (start, other) => Ok(start.or(other).unwrap_or_default()),
         }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(start("startingTimestamp", "1970-01-01T01:00:00.5+01:00"), Start::Timestamp(500));
         check_refused(
             &[("startingVersion", "1"), ("startingTimestamp", "1970-01-02")],
-            "give startingVersion or startingTimestamp, not both: each says where the stream begins",
+            "give startingVersion or startingTimestamp, not both: each determines where the stream begins",
         );
     }
 

@@ -89,7 +89,7 @@ impl SchemaRules<'_> {
         let obstacle = if same_partitions {
             first_obstacle(&other.columns, &self.stream.columns, widens && is_older)
         } else {
-            Some("the partition columns are others".to_owned())
+            Some("the partition columns differ".to_owned())
         };
         let Some(obstacle) = obstacle else { return Ok(()) };
         let helps = !is_older && first_obstacle(&self.stream.columns, &other.columns, widens).is_none();
@@ -106,33 +106,31 @@ impl SchemaRules<'_> {
         let changes = ColumnChanges { widened: Vec::new(), retyped: Vec::new(), ..old.changes_to(new) };
         let what = match (old.mode(), new.mode()) {
             (MappingMode::None, MappingMode::None) => return Ok(()),
-            (_, MappingMode::None) => "column mapping taken away".to_owned(),
+            (_, MappingMode::None) => "column mapping was removed".to_owned(),
             _ if !changes.is_empty() => changes.to_string(),
-            _ if old.metadata.partition_columns != new.metadata.partition_columns => "other partition columns".to_owned(),
+            _ if old.metadata.partition_columns != new.metadata.partition_columns => "the partition columns changed".to_owned(),
             _ => return Ok(()),
         };
         let message = format!(
-            "{}: version {version} is on the other side of a change of schema ({what}), over which a stream cannot give all rows in the same \
-             columns. Give the option schemaTrackingLocation, a folder below the query's checkpoint, and start the query again: then it goes \
-             on up to such changes, stops, and asks",
+            "{}: version {version} is separated from the stream's schema by a schema change ({what}), and a stream cannot return \
+             all rows in the same columns across such a change. Set the option schemaTrackingLocation to a folder below the \
+             query's checkpoint, and start the query again: the stream then continues up to such a change, stops, and lets you \
+             confirm it",
             self.url
         );
         Err(Error::schema_mismatch(message))
     }
 
     fn changed(&self, version: u64, obstacle: &str, helps: bool) -> Error {
-        let start = if self.has_start {
-            format!(", and where that does not help, with startingVersion above {version}")
-        } else {
-            String::new()
-        };
+        let start =
+            if self.has_start { format!("; if that does not help, use startingVersion above {version}") } else { String::new() };
         let advice = if helps {
-            "start the query again, and it goes on with the new schema".to_owned()
+            "start the query again, and it continues with the new schema".to_owned()
         } else {
-            format!("starting the query again does not help: begin anew with a new checkpoint{start}")
+            format!("starting the query again does not help: start again with a new checkpoint{start}")
         };
         let message = format!(
-            "{}: the schema of version {version} is not that of the stream, which is of version {}: {obstacle}; {advice}",
+            "{}: the schema of version {version} differs from the stream's schema, which is of version {}: {obstacle}; {advice}",
             self.url, self.stream.version
         );
         Error::schema_mismatch(message)
@@ -145,8 +143,8 @@ pub(super) fn check_table(url: &str, expected: &str, found: &str) -> Result<()> 
         return Ok(());
     }
     let message = format!(
-        "{url}: the stream read the table with the id {expected}, but here is another, {found}: the table was dropped and made anew, or the \
-         query names another one. Take back that change, or begin anew with a new checkpoint"
+        "{url}: the stream has read the table with the id {expected}, but the table here has the id {found}: the table was \
+         dropped and created again, or the query names another table. Undo that change, or start again with a new checkpoint"
     );
     Err(Error::invalid_input(message))
 }

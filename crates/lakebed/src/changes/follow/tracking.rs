@@ -91,7 +91,7 @@ impl SchemaLog {
         let Some(location) = &options.schema_location else { return Ok(None) };
         if options.tolerate_data_loss {
             return Err(Error::invalid_input(
-                "failOnDataLoss=false does not go with schemaTrackingLocation: a commit that is lost may have changed the schema",
+                "failOnDataLoss=false cannot be combined with schemaTrackingLocation: a lost commit may have changed the schema",
             ));
         }
         let id = &table.metadata().id;
@@ -100,7 +100,7 @@ impl SchemaLog {
         let store = Store::open(&url, table.store().options().clone())?;
         let mut log = Self { store, current: None };
         if let Some(newest) = log.newest().await? {
-            let schema = log.read(newest).await?.ok_or_else(|| Error::internal(format!("{url}/{newest} is gone")))?;
+            let schema = log.read(newest).await?.ok_or_else(|| Error::internal(format!("{url}/{newest} is missing")))?;
             check_table(table.url(), &schema.table_id, id)?;
             log.current = Some((newest, schema));
         }
@@ -132,12 +132,13 @@ impl SchemaLog {
         }
         let number = self.current.as_ref().map_or(0, |(number, _)| number + 1);
         let json = serde_json::to_string(&schema)
-            .map_err(|error| Error::internal("a schema that JSON cannot hold").with_source(error))?;
+            .map_err(|error| Error::internal("a schema cannot be written as JSON").with_source(error))?;
         let path = self.store.path_of(&number.to_string())?;
         let put = self.store.put_if_absent(&path, format!("v{FORM}\n{json}").into()).await?;
         if put == PutOutcome::Taken && self.read(number).await?.as_ref() != Some(&schema) {
             let message = format!(
-                "{}: another stream has written here. Give each stream a schemaTrackingLocation of its own, or a streamingSourceTrackingId",
+                "{}: another stream has written here. Give each stream its own schemaTrackingLocation, or its own \
+                 streamingSourceTrackingId",
                 self.store.url()
             );
             return Err(Error::invalid_input(message));
@@ -165,7 +166,7 @@ impl SchemaLog {
             Err(error) => return Err(error),
         };
         parse_file(&bytes).map(Some).map_err(|reason| {
-            let advice = "the log of schemas is damaged: begin anew with another schemaTrackingLocation";
+            let advice = "the schema log is damaged: start again with another schemaTrackingLocation";
             Error::corrupt(self.store.describe(&path), format!("{reason}; {advice}"))
         })
     }
@@ -176,7 +177,7 @@ fn parse_file(bytes: &[u8]) -> Result<TrackedSchema, String> {
     let (form, json) = text.split_once('\n').ok_or("it has no second line")?;
     match form.strip_prefix('v').and_then(|form| form.parse::<u32>().ok()) {
         Some(1..=FORM) => {}
-        Some(form) => return Err(format!("it is of form {form}, this version of lakebed knows forms up to {FORM}")),
+        Some(form) => return Err(format!("its format is {form}, and this version of lakebed reads formats up to {FORM}")),
         None => return Err(format!("it begins with {form:?}")),
     }
     serde_json::from_str(json).map_err(|error| error.to_string())
@@ -188,7 +189,8 @@ pub(super) fn check_allowed(url: &str, options: &FollowOptions, before: &Schema,
     let (changes, version) = (before.changes_to(now), now.version);
     if let Some(column) = changes.retyped.first() {
         let message = format!(
-            "{url}: column {column} has a type at version {version} into which the one before does not fit: begin anew with a new checkpoint"
+            "{url}: column {column} has a type at version {version} that cannot hold the values of its previous type: start \
+             again with a new checkpoint"
         );
         return Err(Error::schema_mismatch(message));
     }
@@ -204,8 +206,8 @@ pub(super) fn check_allowed(url: &str, options: &FollowOptions, before: &Schema,
     }
     let options = names.iter().map(|name| format!("{name}={version}")).collect::<Vec<_>>().join(" and ");
     let message = format!(
-        "{url}: between versions {} and {version} the schema changed: {changes}. If whoever takes the rows can do with that, start the query \
-         again with {options}, or with always instead of the version",
+        "{url}: between versions {} and {version} the schema changed: {changes}. If the receiver of the rows supports this \
+         change, start the query again with {options}, or with always instead of the version",
         before.version
     );
     Err(Error::schema_mismatch(message))
@@ -234,7 +236,7 @@ mod tests {
     fn what_is_damaged_or_newer_is_refused() {
         let refused = |text: &str| parse_file(text.as_bytes()).unwrap_err();
         assert_eq!(refused("v1"), "it has no second line");
-        assert_eq!(refused("v2\n{}"), "it is of form 2, this version of lakebed knows forms up to 1");
+        assert_eq!(refused("v2\n{}"), "its format is 2, and this version of lakebed reads formats up to 1");
         assert_eq!(refused("1\n{}"), "it begins with \"1\"");
         assert!(refused("v1\n{}").contains("tableId"));
     }

@@ -228,7 +228,7 @@ async fn change_rows_have_type_version_and_time() {
     table.columns(&[]).task.spec.filter = None;
     assert_eq!(table.rows().await.len(), 6);
     table.task.files[0].change = change(ChangeType::InFile, 3);
-    assert!(table.error().await.to_string().contains("some have no _change_type"));
+    assert!(table.error().await.to_string().contains("change data file have no _change_type"));
 }
 
 #[tokio::test]
