@@ -99,20 +99,20 @@ def test_write_keeps_field_metadata(path: str) -> None:
             field("g", pa.int64(), **{"delta.generationExpression": "nowhere + 1"}),
             "column g: delta.generationExpression: .*nowhere",
         ),
-        (field("g", pa.int64(), **{"delta.generationExpression": "CAST(id AS STRING)"}), "string, and the column is long"),
-        (field("g", pa.int64(), **{"delta.generationExpression": "g2"}), "column g2, which is generated itself"),
-        (field("g", pa.int64(), CURRENT_DEFAULT="id"), "reads column id"),
+        (field("g", pa.int64(), **{"delta.generationExpression": "CAST(id AS STRING)"}), "string, but the type of the column is long"),
+        (field("g", pa.int64(), **{"delta.generationExpression": "g2"}), "column g2, which is a generated column"),
+        (field("g", pa.int64(), CURRENT_DEFAULT="id"), "uses column id"),
         (field("g", pa.int64(), CURRENT_DEFAULT="'x'"), "column g: CURRENT_DEFAULT"),
-        (field("g", pa.int64(), CURRENT_DEFAULT="1", **{"delta.generationExpression": "id"}), "come from one place"),
+        (field("g", pa.int64(), CURRENT_DEFAULT="1", **{"delta.generationExpression": "id"}), "come from only one of these"),
         (field("g", pa.int32(), **IDENTITY), "of type long, not integer"),
         (field("g", pa.int64(), **{**IDENTITY, "delta.identity.step": "0"}), "step is 0"),
         (field("g", pa.int64(), **{**IDENTITY, "delta.identity.start": "one"}), "whole number"),
-        (field("g", pa.int64(), __CHAR_VARCHAR_TYPE_STRING="varchar(3)"), "does not tell the lengths"),
-        (field("g", pa.string(), __CHAR_VARCHAR_TYPE_STRING="varchar"), "does not tell the lengths"),
-        (field("g", pa.int64(), **{"delta.invariants": "g > 0"}), "invariant is not understood"),
+        (field("g", pa.int64(), __CHAR_VARCHAR_TYPE_STRING="varchar(3)"), "does not give the lengths"),
+        (field("g", pa.string(), __CHAR_VARCHAR_TYPE_STRING="varchar"), "does not give the lengths"),
+        (field("g", pa.int64(), **{"delta.invariants": "g > 0"}), "invariant cannot be parsed"),
         (
             pa.field("g", pa.struct([field("x", pa.int64(), CURRENT_DEFAULT="1")])),
-            "column g.x: CURRENT_DEFAULT is for whole columns",
+            "column g.x: CURRENT_DEFAULT is allowed only for whole columns",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_invalid_constraint_creates_no_table(path: str) -> None:
 
 def test_identity_partition_column_is_refused(path: str) -> None:
     schema = pa.schema([field("n", pa.int64(), **IDENTITY), ("id", pa.int64())])
-    with pytest.raises(lb.InvalidInputError, match="partition column cannot be numbered"):
+    with pytest.raises(lb.InvalidInputError, match="partition column cannot be an identity column"):
         lb.create(path, schema, partition_by=["n"])
 
 
@@ -154,7 +154,7 @@ FEED = {"delta.enableChangeDataFeed": True}
 @pytest.mark.parametrize("name", CHANGE_COLUMNS)
 def test_change_columns_are_refused_with_feed(path: str, tmp_path: Path, name: str) -> None:
     data = pa.table({"id": [1], name: ["x"]})
-    match = f"column {name}: the change feed adds a column of this name"
+    match = f"column {name}: the change data feed adds a column of this name"
     with pytest.raises(lb.InvalidInputError, match=match):
         lb.create(path, data.schema, properties=FEED)
     with pytest.raises(lb.InvalidInputError, match=match):

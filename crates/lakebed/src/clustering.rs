@@ -75,7 +75,7 @@ pub(crate) fn key_columns_of(
     for name in names {
         let column = key_column(schema, mode, name)?;
         if partition_columns.contains(&column.name) {
-            return refuse(name, "it is a partition column, all rows of a file have the same value of it");
+            return refuse(name, "it is a partition column, so all rows of a file have the same value of it");
         }
         if columns.contains(&column) {
             return refuse(name, "it is given twice");
@@ -83,7 +83,7 @@ pub(crate) fn key_columns_of(
         columns.push(column);
     }
     match columns.is_empty() {
-        true => Err(Error::invalid_input("name the columns by which rows are to be clustered")),
+        true => Err(Error::invalid_input("name the columns by which the rows should be clustered")),
         false => Ok(columns),
     }
 }
@@ -95,25 +95,25 @@ fn key_column(schema: &StructType, mode: MappingMode, name: &str) -> Result<KeyC
         if let Some(DataType::Struct(below)) = found {
             fields = below;
         } else if found.is_some() {
-            return Err(Error::invalid_input(format!("column {name}: what is in arrays and maps has no order among rows")));
+            return Err(Error::invalid_input(format!("column {name}: rows cannot be ordered by values inside arrays and maps")));
         }
-        let field = fields.fields.get(place).ok_or_else(|| Error::internal("a place without a field"))?;
+        let field = fields.fields.get(place).ok_or_else(|| Error::internal("a column position has no field"))?;
         path.push(field.name.clone());
         found = Some(&field.data_type);
     }
     if !found.is_some_and(|data_type| type_to_arrow(data_type).is_ok_and(|known| is_orderable(&known))) {
-        return Err(Error::invalid_input(format!("column {name}: rows cannot be put into an order by values of its type")));
+        return Err(Error::invalid_input(format!("column {name}: rows cannot be ordered by values of its type")));
     }
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let physical = physical_path(schema, &names, mode);
-    let physical = physical.ok_or_else(|| Error::internal(format!("column {name} has no name in files")))?;
+    let physical = physical.ok_or_else(|| Error::internal(format!("column {name} has no physical name")))?;
     Ok(KeyColumn { name: column_name(&path), physical, path })
 }
 
 impl KeyColumn {
     /// Returns the column's values in rows of the table.
     pub(crate) fn values(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        let missing = || Error::internal(format!("rows without column {}", self.name));
+        let missing = || Error::internal(format!("the rows lack column {}", self.name));
         let (first, rest) = self.path.split_first().ok_or_else(missing)?;
         let mut array = Arc::clone(rows.column_by_name(first).ok_or_else(missing)?);
         for name in rest {

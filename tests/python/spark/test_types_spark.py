@@ -166,7 +166,7 @@ def test_types_unknown_to_delta_are_refused(spark: Any, path: str, kind: type[An
 
 def test_untyped_nulls_are_refused_in_new_columns(spark: Any, path: str) -> None:
     for column, place in (("null", "c"), ("named_struct('a', null, 'b', 1)", r"c\.a"), ("array(null)", r"c\.element")):
-        with pytest.raises(lb.SchemaMismatchError, match=f"column {place} has nothing but nulls, so its type is not known"):
+        with pytest.raises(lb.SchemaMismatchError, match=f"column {place} contains only nulls, so its type is not known"):
             lbs.write(spark.range(1).selectExpr("id", f"{column} AS c"), path)
     lbs.write(spark.range(1).selectExpr("id", "'x' AS c"), path)
     lbs.write(spark.range(1, 2).selectExpr("id", "null AS c"), path)

@@ -36,7 +36,8 @@ pub(super) fn check_columns(schema: &StructType, properties: &TableProperties) -
     let is_of_changes = |field: &&StructField| CHANGE_COLUMNS.contains(&field.name.to_lowercase().as_str());
     match schema.fields.iter().find(is_of_changes).filter(|_| properties.change_data_feed) {
         Some(field) => Err(Error::invalid_input(format!(
-            "column {}: the change feed adds a column of this name; rename it, or leave delta.enableChangeDataFeed off",
+            "column {}: the change data feed adds a column of this name; rename the column, or leave delta.enableChangeDataFeed \
+             off",
             field.name
         ))),
         None => Ok(()),
@@ -48,12 +49,13 @@ fn check_names(schema: &StructType, place: &str, mode: MappingMode) -> Result<()
     for field in &schema.fields {
         let name = format!("{place}{}", field.name);
         if !seen.insert(field.name.to_lowercase()) {
-            let message = format!("column {name} stands there more than once (names that differ by case alone are the same)");
+            let message = format!("column {name} appears more than once (names that differ only in case are the same)");
             return Err(Error::schema_mismatch(message));
         }
         if field.name.is_empty() || (mode == MappingMode::None && field.name.contains(SPECIAL)) {
             let message = format!(
-                "column {name:?}: names of columns have no blanks and none of ,;{{}}()=; rename it, or set the property delta.columnMapping.mode to name"
+                "column {name:?}: column names must not contain blanks or any of ,;{{}}()=; rename the column, or set the \
+                 property delta.columnMapping.mode to name"
             );
             return Err(Error::invalid_input(message));
         }
@@ -65,12 +67,12 @@ fn check_names(schema: &StructType, place: &str, mode: MappingMode) -> Result<()
 fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()> {
     match data_type {
         DataType::Primitive(PrimitiveType::Void) => {
-            let message = format!("column {name} has nothing but nulls, so its type is not known: give it one");
+            let message = format!("column {name} contains only nulls, so its type is not known: give it a type");
             Err(Error::schema_mismatch(message))
         }
         DataType::Primitive(_) => Ok(()),
         DataType::Struct(fields) if fields.fields.is_empty() => {
-            Err(Error::invalid_input(format!("column {name} is a struct without fields: no file can hold it")))
+            Err(Error::invalid_input(format!("column {name} is a struct without fields, which a file cannot store")))
         }
         DataType::Struct(fields) => check_names(fields, &format!("{name}."), mode),
         DataType::Array(array) => check_type(&array.element, &format!("{name}.element"), mode),
@@ -96,8 +98,8 @@ pub(super) fn refuse_filling_of_new(before: &StructType, after: &StructType) -> 
     let is_filled = |field: &&StructField| FILLING.iter().any(|key| field.metadata.contains_key(*key));
     match after.fields.iter().filter(|field| before.field(&field.name).is_none()).find(is_filled) {
         Some(field) => Err(Error::invalid_input(format!(
-            "column {}: a column that is added to a table has neither a default nor a generation expression and is not numbered; remove \
-             these from the metadata of its field",
+            "column {}: a column that is added to an existing table can have neither a default nor a generation expression, and \
+             cannot be an identity column; remove these keys from the metadata of its field",
             field.name
         ))),
         None => refuse_filling_inside(after, ""),
@@ -108,7 +110,9 @@ fn refuse_filling_inside(schema: &StructType, place: &str) -> Result<()> {
     for field in &schema.fields {
         let name = format!("{place}{}", field.name);
         if let Some(key) = FILLING.iter().find(|key| !place.is_empty() && field.metadata.contains_key(**key)) {
-            return Err(Error::invalid_input(format!("column {name}: {key} is for whole columns, not for fields of them")));
+            return Err(Error::invalid_input(format!(
+                "column {name}: {key} is allowed only for whole columns, not for fields inside them"
+            )));
         }
         inside(&field.data_type, &name)?;
     }
@@ -143,7 +147,7 @@ impl Notes<'_> {
             [IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN].iter().any(|key| field.metadata.contains_key(*key));
         let ways = [text(GENERATION_EXPRESSION).is_some(), text(CURRENT_DEFAULT).is_some(), is_numbered];
         if ways.into_iter().filter(|is_given| *is_given).count() > 1 {
-            let message = "its values come from one place: a default, a generation expression, or numbers";
+            let message = "its values can come from only one of these: a default, a generation expression, or an identity";
             return Err(within(Error::invalid_input(message)));
         }
         if let Some(expression) = text(GENERATION_EXPRESSION) {
@@ -156,7 +160,7 @@ impl Notes<'_> {
             && limits(&field.data_type, words).is_none()
         {
             let message =
-                format!("{CHAR_VARCHAR} is {words:?}, which does not tell the lengths of texts in a column of its type");
+                format!("{CHAR_VARCHAR} is {words:?}, which does not give the lengths of the strings in a column of its type");
             return Err(within(Error::invalid_input(message)));
         }
         if let Some(condition) = invariant(field)? {
@@ -173,13 +177,13 @@ impl Notes<'_> {
             let column = path.first().and_then(|name| self.schema.field(name));
             if column.is_some_and(|column| column.metadata.contains_key(GENERATION_EXPRESSION)) {
                 let name = column.map_or("", |column| column.name.as_str());
-                return Err(Error::invalid_input(format!("it reads column {name}, which is generated itself")));
+                return Err(Error::invalid_input(format!("it uses column {name}, which is a generated column, too")));
             }
         }
         let wanted = self.expressions.field_with_name(&field.name).map(arrow_schema::Field::data_type);
         if matches!(field.data_type, DataType::Primitive(_)) && wanted.ok() != Some(&expression.data_type) {
             let found = lakebed_core::schema::arrow::type_name(&expression.data_type);
-            let message = format!("it gives values of type {found}, and the column is {}; cast them", field.data_type);
+            let message = format!("its type is {found}, but the type of the column is {}; cast the expression", field.data_type);
             return Err(Error::schema_mismatch(message));
         }
         Ok(())
@@ -190,7 +194,7 @@ impl Notes<'_> {
         let expression = parse_expr(&as_type(text, field), self.expressions, &options)?;
         if let Some(column) = expression.columns().first() {
             return Err(Error::invalid_input(format!(
-                "it reads column {}, and a default is the same for all rows",
+                "it uses column {}, but a default must be the same for all rows",
                 column.join(".")
             )));
         }
@@ -203,10 +207,10 @@ impl Notes<'_> {
 
     fn numbered(&self, field: &StructField) -> Result<StructField> {
         if field.data_type != PrimitiveType::Long.into() {
-            return Err(Error::schema_mismatch(format!("a column that is numbered is of type long, not {}", field.data_type)));
+            return Err(Error::schema_mismatch(format!("an identity column must be of type long, not {}", field.data_type)));
         }
         if self.partition_columns.contains(&field.name) {
-            return Err(Error::invalid_input("a partition column cannot be numbered"));
+            return Err(Error::invalid_input("a partition column cannot be an identity column"));
         }
         let mut numbered = field.clone();
         let defaults = [(IDENTITY_START, 1.into()), (IDENTITY_STEP, 1.into()), (IDENTITY_ALLOW_GIVEN, false.into())];
@@ -214,7 +218,7 @@ impl Notes<'_> {
             numbered.metadata.entry(key).or_insert(value);
         }
         if numbered.metadata.get(IDENTITY_STEP).and_then(Value::as_i64) == Some(0) {
-            return Err(Error::invalid_input(format!("{IDENTITY_STEP} is 0, so that all its numbers would be the same")));
+            return Err(Error::invalid_input(format!("{IDENTITY_STEP} is 0, so all its numbers would be the same")));
         }
         Ok(numbered)
     }
@@ -238,7 +242,9 @@ pub(super) fn partition_columns_of(schema: &StructType, names: &[String]) -> Res
             schema.field(name).ok_or_else(|| Error::invalid_input(format!("partition column {name} is not in the schema")))?;
         let is_primitive = matches!(&field.data_type, DataType::Primitive(primitive) if *primitive != PrimitiveType::Variant);
         if !is_primitive {
-            return Err(Error::invalid_input(format!("column {name} cannot be a partition column: its type has no text")));
+            return Err(Error::invalid_input(format!(
+                "column {name} cannot be a partition column: its values cannot be written as strings"
+            )));
         }
         if columns.contains(&field.name) {
             return Err(Error::invalid_input(format!("partition column {name} is given twice")));
@@ -246,7 +252,9 @@ pub(super) fn partition_columns_of(schema: &StructType, names: &[String]) -> Res
         columns.push(field.name.clone());
     }
     if !columns.is_empty() && columns.len() == schema.fields.len() {
-        return Err(Error::invalid_input("all columns are partition columns: at least one must be left for the data files"));
+        return Err(Error::invalid_input(
+            "all columns are partition columns: at least one other column is needed for the data files",
+        ));
     }
     Ok(columns)
 }
@@ -257,7 +265,7 @@ pub(crate) fn invariant(field: &StructField) -> Result<Option<String>> {
     let parsed: Value = serde_json::from_str(text).unwrap_or_default();
     match parsed.pointer("/expression/expression").and_then(Value::as_str) {
         Some(condition) => Ok(Some(condition.to_owned())),
-        None => Err(Error::corrupt(format!("schema: column {}", field.name), format!("its invariant is not understood: {text}"))),
+        None => Err(Error::corrupt(format!("schema: column {}", field.name), format!("its invariant cannot be parsed: {text}"))),
     }
 }
 

@@ -62,7 +62,7 @@ impl Definition {
         metadata.configuration.extend(given.configuration);
         let properties = TableProperties::parse(&metadata.configuration)?;
         if properties.column_mapping_mode != mode {
-            return Err(Error::invalid_input("delta.columnMapping.mode cannot be changed by a write"));
+            return Err(Error::invalid_input("a write cannot change delta.columnMapping.mode"));
         }
         check_columns(&schema, &properties)?;
         check_constraints(&schema, &properties)?;

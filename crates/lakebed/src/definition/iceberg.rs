@@ -11,7 +11,7 @@ pub(super) fn check_iceberg(schema: &StructType, properties: &TableProperties) -
     let version = match (properties.iceberg_compat_v1, properties.iceberg_compat_v2) {
         (false, false) => return Ok(()),
         (true, true) => {
-            return Err(Error::invalid_input("a table is compatible with one version of Iceberg's format: V1 or V2"));
+            return Err(Error::invalid_input("a table can be compatible with only one version of the Iceberg format: V1 or V2"));
         }
         (true, false) => "delta.enableIcebergCompatV1",
         (false, true) => "delta.enableIcebergCompatV2",
@@ -25,7 +25,7 @@ pub(super) fn check_iceberg(schema: &StructType, properties: &TableProperties) -
     }
     let allows = |data_type: &DataType| iceberg_allows(data_type, properties.iceberg_compat_v1);
     match schema.fields.iter().find(|field| !allows(&field.data_type)) {
-        Some(field) => refuse(&format!("column {} has a type that it does not allow", field.name)),
+        Some(field) => refuse(&format!("column {} has a type that this version does not allow", field.name)),
         None => Ok(()),
     }
 }

@@ -80,7 +80,9 @@ impl NewTable {
             }
             let others = self.constraints.keys().filter(|other| other.to_lowercase() == name.to_lowercase());
             if others.count() > 1 {
-                return Err(Error::invalid_input(format!("constraints: {name} is given twice: names differ in more than case")));
+                return Err(Error::invalid_input(format!(
+                    "constraints: {name} is given twice (names that differ only in case are the same)"
+                )));
             }
             configuration.insert(format!("delta.constraints.{}", name.to_lowercase()), Some(condition.clone()));
         }
@@ -93,7 +95,7 @@ impl NewTable {
             return Ok(Vec::new());
         }
         if !self.partition_by.is_empty() {
-            return Err(Error::invalid_input("a table cannot be both partitioned and clustered: choose one"));
+            return Err(Error::invalid_input("a table cannot be both partitioned and clustered: choose one of them"));
         }
         let columns = key_columns_of(schema, mode, &[], &self.cluster_by).map_err(|error| error.within("cluster_by"))?;
         let physical: Vec<Vec<String>> = columns.into_iter().map(|column| column.physical).collect();
