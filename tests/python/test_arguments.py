@@ -416,7 +416,7 @@ def outcome(name: str, parameter: inspect.Parameter, value: Any, folder: Path) -
     except (lb.LakebedError, TypeError) as error:
         said = str(error)
         said.encode()
-        begins = re.match(rf"{parameter.name}(=|:| is of type| goes with)", said)
+        begins = re.match(rf"{parameter.name}(=|:| is of type| needs)", said)
         if begins or (isinstance(error, lb.LakebedError) and (said.startswith(table.uri) or THEIR_OWN_WORDS.match(said))):
             return ""
         return f"{type(error).__name__}: {said}"

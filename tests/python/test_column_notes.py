@@ -99,7 +99,10 @@ def test_write_keeps_field_metadata(path: str) -> None:
             field("g", pa.int64(), **{"delta.generationExpression": "nowhere + 1"}),
             "column g: delta.generationExpression: .*nowhere",
         ),
-        (field("g", pa.int64(), **{"delta.generationExpression": "CAST(id AS STRING)"}), "string, but the type of the column is long"),
+        (
+            field("g", pa.int64(), **{"delta.generationExpression": "CAST(id AS STRING)"}),
+            "string, but the type of the column is long",
+        ),
         (field("g", pa.int64(), **{"delta.generationExpression": "g2"}), "column g2, which is a generated column"),
         (field("g", pa.int64(), CURRENT_DEFAULT="id"), "uses column id"),
         (field("g", pa.int64(), CURRENT_DEFAULT="'x'"), "column g: CURRENT_DEFAULT"),

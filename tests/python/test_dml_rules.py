@@ -149,7 +149,7 @@ def test_constraint_violation_changes_nothing(path: str, vectors: bool) -> None:
     large, small = (pa.table({"id": [1], "v": pa.array([v], pa.int32()), "p": ["a"]}) for v in (10, 9))
     refused(path, lb.ConstraintViolationError, check, lambda table: table.overwrite(large, where="p = 'a'"))
     refused(
-        path, lb.ConstraintViolationError, "condition of the overwrite", lambda table: table.overwrite(small, where="p = 'b'")
+        path, lb.ConstraintViolationError, "predicate of the overwrite", lambda table: table.overwrite(small, where="p = 'b'")
     )
 
 
@@ -176,7 +176,7 @@ def test_failing_expression_changes_nothing(path: str, vectors: bool) -> None:
         ({"name": "nme"}, None, "there is no column `nme`"),
         ({"name": "'x'"}, "nme = 'y'", "there is no column `nme`"),
         ({"s.z": "1"}, None, "no field `z`"),
-        ({"name.x": "1"}, None, "is no struct"),
+        ({"name.x": "1"}, None, "is not a struct"),
         ({"name": "'x'"}, "id IN (SELECT 1)", "subqueries are not supported"),
         ({"name": "'x'"}, "EXISTS (SELECT 1)", "subqueries are not supported"),
         ({"id": "(SELECT max(id) FROM t)"}, None, "subqueries are not supported"),

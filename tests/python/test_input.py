@@ -164,8 +164,8 @@ def test_batch_unfit_for_first_is_refused(path: str, first: Any, second: Any, ma
     [
         (batch(a=[1]), r"batch 2 of the data: .*\n  - b: long is in the first batch, not in this one"),
         (batch(a=[1], b=[2], c=[3]), r"batch 2 of the data: .*\n  \+ c: long is in this batch, not in the first"),
-        (pa.table([[1], [2], [3]], names=["a", "b", "B"]), "column B is there more than once"),
-        (pa.table([[1], [2], [3]], names=["a", "b", "b"]), "column b is there more than once"),
+        (pa.table([[1], [2], [3]], names=["a", "b", "B"]), "column B appears more than once"),
+        (pa.table([[1], [2], [3]], names=["a", "b", "b"]), "column b appears more than once"),
     ],
 )
 def test_a_batch_with_other_columns_is_refused(path: str, second: Any, match: str) -> None:

@@ -247,7 +247,7 @@ def test_write_with_txn_is_done_once(path: str) -> None:
 
 def test_overwrite_rows_must_meet_where(path: str) -> None:
     lb.write(path, pa.table({"id": [1, 2]}))
-    with pytest.raises(lb.ConstraintViolationError, match=r"the condition of the overwrite \(id >= 2\)"):
+    with pytest.raises(lb.ConstraintViolationError, match=r"the predicate of the overwrite \(id >= 2\)"):
         lb.write(path, pa.table({"id": [1]}), mode="overwrite", where="id >= 2")
     assert rows(path) == [{"id": 1}, {"id": 2}]
     assert len(data_files(path)) == 1
@@ -290,7 +290,7 @@ def test_the_history_says_what_was_done(path: str) -> None:
         ({"properties": {"delta.enableIcebergCompatV2": True}}, "set delta.columnMapping.mode"),
         ({"mode": "upsert"}, "it must be one of append, overwrite, error, ignore"),
         ({"compression": "brotli"}, "it must be none, snappy, zstd"),
-        ({"where": "id = 1"}, 'where goes with mode="overwrite"'),
+        ({"where": "id = 1"}, 'where needs mode="overwrite"'),
         ({"bloom_columns": ["nope"]}, "there is no column nope"),
     ],
 )

@@ -191,7 +191,7 @@ async fn written_files_for_recreated_table_are_refused() {
     let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
     builder.put_log(&format!("{:020}.json", 0), format!("{protocol}\n{}", json!({"metaData": anew})).into_bytes()).await;
     let refused = builder.table().commit_write(task, vec![written]).await.unwrap_err();
-    assert!(refused.message().contains("deleted and made anew"), "{refused}");
+    assert!(refused.message().contains("deleted and created again"), "{refused}");
     assert_eq!(ids(&builder).await, [] as [i64; 0]);
 }
 

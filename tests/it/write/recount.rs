@@ -61,7 +61,7 @@ async fn change_needing_row_count_is_refused() {
     };
     let error = delete(Batch::default()).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");
-    assert!(error.message().contains("the table has batch 3 of stream 'app', and nothing tells"), "{error}");
+    assert!(error.message().contains("the table has batch 3 of stream 'app', and lakebed cannot check"), "{error}");
     assert!(!delete(Batch { is_trusted: true, ..Batch::default() }).await.unwrap().committed);
     assert_eq!(builder.table().snapshot().await.unwrap().scan().count().await.unwrap(), 3);
 }

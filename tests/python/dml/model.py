@@ -193,7 +193,7 @@ class Twin:
         effect = merged(self.rows, merge)
         if effect is None:
             if by is None:
-                with pytest.raises(lb.InvalidInputError, match="several rows of the source match one row of the target"):
+                with pytest.raises(lb.InvalidInputError, match="several source rows match one target row"):
                     merge_by_lakebed(self.table, merge)
                 assert log.everything(self.path) == before.everything
             else:

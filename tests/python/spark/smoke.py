@@ -96,7 +96,7 @@ def write(spark: SparkSession, path: Path) -> None:
     try:
         lbs.write(one, path, mode="overwrite", where="part = 1")
     except lb.ConstraintViolationError as error:
-        said = f"file://{path}: the condition of the overwrite (part = 1) is not met by a row with part = 0; nothing was written"
+        said = f"file://{path}: the predicate of the overwrite (part = 1) is not met by a row with part = 0; nothing was written"
         check(str(error), said, "what a task raised")
     else:
         raise SystemExit("rows that are not to be replaced were written")

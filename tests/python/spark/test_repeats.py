@@ -164,7 +164,9 @@ def test_row_counts_distinguish_batches_without_offsets(
     lbs.write(spark.range(10, 15), source)
     shutil.rmtree(checkpoint)
     (tmp_path / "older").rename(checkpoint)
-    with pytest.raises(Exception, match=r"batch 1 of stream .* has 10 rows, and the batch with this number in the table had 5.*repeats"):
+    with pytest.raises(
+        Exception, match=r"batch 1 of stream .* has 10 rows, and the batch with this number in the table had 5.*repeats"
+    ):
         through(spark, source, target, address)
     assert ids(target) == list(range(10))
     # With this option, lakebed does not compare row counts.

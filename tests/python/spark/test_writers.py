@@ -92,7 +92,7 @@ def test_options_are_checked_by_resulting_mode(path: str, overwrite: bool) -> No
     adding = {"mode": "append"}
     assert taken(**adding, mergeSchema="true", overwriteSchema="false") == ("append", None, "merge")
     assert taken(**adding, partitions="static") == ("append", "static", "enforce")
-    with pytest.raises(lb.InvalidInputError, match=r"goes with mode=\"overwrite\""):
+    with pytest.raises(lb.InvalidInputError, match=r"needs mode=\"overwrite\""):
         taken(**adding, partitionOverwriteMode="dynamic")
 
 

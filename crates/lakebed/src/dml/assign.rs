@@ -81,11 +81,11 @@ impl Assignments {
             if let Some((_, other)) = seen.iter().find(|(other, _)| places.starts_with(other) || other.starts_with(&places)) {
                 return Err(Error::predicate(match *other == name {
                     true => format!("column {name} is assigned more than once"),
-                    false => format!("columns {other} and {name} are both assigned, and one is a part of the other"),
+                    false => format!("columns {other} and {name} are both assigned, but one is a part of the other"),
                 }));
             }
             if field.metadata.contains_key(IDENTITY_START) {
-                return Err(Error::invalid_input(format!("column {name} is numbered by the table: it cannot be assigned")));
+                return Err(Error::invalid_input(format!("column {name} is an identity column, which cannot be assigned")));
             }
             if let Some(value) = value(field, text, absent, parse).map_err(|error| error.within(format!("column {name}")))? {
                 sets.push(Set { places: places.clone(), name: name.clone(), value });
@@ -112,9 +112,9 @@ impl Assignments {
         let mut after = before.to_vec();
         for set in &self.sets {
             let value = set.value.evaluate(over).map_err(|error| error.within(format!("column {}", set.name)))?;
-            let (place, below) = set.places.split_first().ok_or_else(|| Error::internal("an assignment without a column"))?;
+            let (place, below) = set.places.split_first().ok_or_else(|| Error::internal("an assignment has no column"))?;
             let (Some(column), Some(field)) = (after.get_mut(*place), self.schema.fields.get(*place)) else {
-                return Err(Error::internal("an assignment to a column that is not there"));
+                return Err(Error::internal("an assignment has an unknown column"));
             };
             *column = self.put(set, column, &field.data_type, below, &value)?;
         }
@@ -130,11 +130,11 @@ impl Assignments {
             };
         };
         let (DataType::Struct(fields), Some(of_struct)) = (data_type, column.as_struct_opt()) else {
-            return Err(Error::internal(format!("column {}: a field is assigned of what is no struct", set.name)));
+            return Err(Error::internal(format!("column {}: the column of an assigned field is not a struct", set.name)));
         };
         let mut children = struct_fields(of_struct)?;
         let (Some(field), Some(child)) = (fields.fields.get(*place), children.get_mut(*place)) else {
-            return Err(Error::internal(format!("column {}: a field is assigned that is not there", set.name)));
+            return Err(Error::internal(format!("column {}: an assigned field does not exist", set.name)));
         };
         *child = self.put(set, child, &field.data_type, below, value)?;
         // A struct that was null is no longer null, because a field is assigned.
@@ -158,7 +158,7 @@ pub(crate) fn find<'s>(schema: &'s StructType, path: &[String]) -> Result<(Vec<u
     for name in path {
         if let Some(above) = found {
             let DataType::Struct(below) = &above.data_type else {
-                let message = format!("`{}` is no struct: fields of it cannot be assigned", name_of(schema, &places));
+                let message = format!("`{}` is not a struct, so it has no fields that can be assigned", name_of(schema, &places));
                 return Err(Error::predicate(message));
             };
             fields = below;
@@ -167,7 +167,7 @@ pub(crate) fn find<'s>(schema: &'s StructType, path: &[String]) -> Result<(Vec<u
         found = fields.fields.get(place);
         places.push(place);
     }
-    found.map(|field| (places, field)).ok_or_else(|| Error::predicate("the name of a column is missing"))
+    found.map(|field| (places, field)).ok_or_else(|| Error::predicate("an assignment has an empty column name"))
 }
 
 fn unknown(fields: &StructType, name: &str, above: Option<&StructField>) -> Error {

@@ -220,8 +220,8 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
 /// count, so the row count cannot identify the batch.
 fn not_told(snapshot: &Snapshot, Application { id, version, .. }: &Application) -> Error {
     Error::invalid_input(format!(
-        "{}: the table has batch {version} of stream '{id}', and nothing tells whether this change is the same batch: give the offsets at which \
-         it ends, or say that its number alone may be trusted",
+        "{}: the table has batch {version} of stream '{id}', and lakebed cannot check whether this change is the same batch: \
+         give the offsets at which it ends, or trust its number alone (is_trusted)",
         snapshot.url()
     ))
 }

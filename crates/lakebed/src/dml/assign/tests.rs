@@ -148,11 +148,11 @@ fn what_cannot_be_assigned_is_refused() {
         predicate("the table has no column `no such`; it has id, Name, price, s, code, day, twice")
     );
     assert_eq!(refused(&[("s.xx", "1")]), predicate("column s has no field `xx`; did you mean `x`?"));
-    assert_eq!(refused(&[("id.x", "1")]), predicate("`id` is no struct: fields of it cannot be assigned"));
+    assert_eq!(refused(&[("id.x", "1")]), predicate("`id` is not a struct, so it has no fields that can be assigned"));
     assert_eq!(refused(&[("id", "1"), ("ID", "2")]), predicate("column id is assigned more than once"));
     assert_eq!(
         refused(&[("s.x", "1"), ("s", "NULL")]),
-        predicate("columns s.x and s are both assigned, and one is a part of the other")
+        predicate("columns s.x and s are both assigned, but one is a part of the other")
     );
     assert_eq!(refused(&[("id", "day")]), predicate("column id: `day` is DATE, which cannot be cast to BIGINT"));
     assert_eq!(

@@ -203,7 +203,9 @@ fn own_path(text: &str, target_alias: &str, has_column: impl Fn(&str) -> bool) -
 /// Checks the rules for the clauses as a whole. These do not depend on the expressions.
 fn check(given: &[Clause]) -> Result<()> {
     if given.is_empty() {
-        return Err(Error::invalid_input("a merge without clauses does nothing: say what becomes of rows that match, or do not"));
+        return Err(Error::invalid_input(
+            "a merge without clauses does nothing: add a clause for rows that match or do not match",
+        ));
     }
     for (place, clause) in given.iter().enumerate() {
         let words = clause.when.words();
@@ -217,18 +219,18 @@ fn check(given: &[Clause]) -> Result<()> {
                 When::NotMatched => "rows can only be inserted",
                 When::Matched => "rows can only be updated or deleted",
                 When::NotMatchedBySource => {
-                    "rows can only be deleted, or updated column by column: there is no row of the source"
+                    "rows can only be deleted, or updated column by column, because there is no source row"
                 }
             };
             return Err(Error::invalid_input(format!("{words}: {what}")));
         }
         if matches!(&clause.action, Action::Update(columns) | Action::Insert(columns) if columns.is_empty()) {
-            return Err(Error::invalid_input(format!("{words}: no column gets a value")));
+            return Err(Error::invalid_input(format!("{words}: name at least one column and its value")));
         }
         let is_last = !given.iter().skip(place + 1).any(|later| later.when == clause.when);
         if clause.condition.is_none() && !is_last {
             let message = format!(
-                "{words}: only the last of these clauses can do without a condition: the later ones would never be reached"
+                "{words}: only the last of these clauses may have no condition, because the later ones would never apply"
             );
             return Err(Error::invalid_input(message));
         }
@@ -264,7 +266,7 @@ impl Reader<'_> {
                 Act::Update(Assignments::with(self.table, &given, absent, &parse)?)
             }
             Action::Delete => Act::Delete,
-            Action::InsertAll | Action::Insert(_) => return Err(Error::internal("rows of the target that are inserted")),
+            Action::InsertAll | Action::Insert(_) => return Err(Error::internal("an insert in a clause for target rows")),
         };
         Ok(Change { condition, act })
     }
@@ -274,12 +276,12 @@ impl Reader<'_> {
         let given = match &clause.action {
             Action::InsertAll => self.same_names("INSERT *")?.into_iter().map(|(place, (_, text))| (place, text)).collect(),
             Action::Insert(columns) => self.inserted(columns)?,
-            _ => return Err(Error::internal("rows that are not there and are changed")),
+            _ => return Err(Error::internal("an update or a delete in a clause for new rows")),
         };
         let absent = if self.evolves { Absent::Null } else { Absent::Refused };
         let mut columns = Vec::with_capacity(given.len());
         for (place, text) in given {
-            let field = self.table.fields.get(place).ok_or_else(|| Error::internal("a column that is not there"))?;
+            let field = self.table.fields.get(place).ok_or_else(|| Error::internal("a new row has an unknown column"))?;
             let parse = |text: &str| self.sides.source_expression(text);
             let value = value(field, &text, absent, &parse).map_err(|error| error.within(format!("column {}", field.name)))?;
             columns.extend(value.map(|value| (place, value)));
@@ -293,10 +295,12 @@ impl Reader<'_> {
         for (column, text) in columns {
             let (places, field) = find(self.table, &self.path(column)?)?;
             let [place] = places.as_slice() else {
-                return Err(Error::predicate(format!("{column}: a new row gets whole columns, not fields of them")));
+                return Err(Error::predicate(format!(
+                    "{column}: a new row needs values for whole columns, not for fields inside them"
+                )));
             };
             if given.iter().any(|(other, _)| other == place) {
-                return Err(Error::predicate(format!("column {} gets more than one value", field.name)));
+                return Err(Error::predicate(format!("column {} is given more than one value", field.name)));
             }
             given.push((*place, text.clone()));
         }
@@ -322,7 +326,8 @@ impl Reader<'_> {
             return Ok(found);
         }
         let message = format!(
-            "{what} takes every column from the source, which lacks {}; name the columns one by one, or let schema_mode=\"merge\" pass over them",
+            "{what} takes every column from the source, but the source lacks {}; name the columns one by one, or ignore the \
+             missing ones with schema_mode=\"merge\"",
             missing.join(", ")
         );
         Err(Error::schema_mismatch(message))

@@ -89,7 +89,7 @@ impl JoinIndex {
     /// # Errors
     /// If values of the type of a key cannot be hashed.
     pub(crate) fn new(keys: &[ArrayRef], null_safe: &[bool], rows: usize) -> Result<Self> {
-        let too_many = |_| Error::internal(format!("a part of a source has {rows} rows"));
+        let too_many = |_| Error::internal(format!("a part of a source has too many rows: {rows}"));
         let mut index = Self {
             types: keys.iter().map(|key| key.data_type().clone()).collect(),
             null_safe: null_safe.to_vec(),
@@ -211,7 +211,7 @@ impl JoinIndex {
         let as_many = keys.len() == self.types.len() && keys.len() == self.null_safe.len();
         match as_many && keys.iter().zip(&self.types).all(same) {
             true => Ok(()),
-            false => Err(Error::internal("the keys of a merge are not those of its source")),
+            false => Err(Error::internal("the keys of target rows differ in type or number from those of the source")),
         }
     }
 

@@ -27,8 +27,8 @@ pub(super) fn check_types(table: &str, target: &StructType, source: &StructType)
         return Ok(());
     }
     Err(Error::schema_mismatch(format!(
-        "{table}: the data does not fit into the table:{}\nGive the columns the types of the table, or on_lossy=\"truncate\" to have their values \
-         cast as SQL does; nothing was written",
+        "{table}: the data does not fit into the table:{}\nConvert the columns to the types of the table, or set \
+         on_lossy=\"truncate\" to cast their values as SQL does; nothing was written",
         lines.concat()
     )))
 }

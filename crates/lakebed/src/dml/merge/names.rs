@@ -66,7 +66,7 @@ impl Sides {
         let SidesOptions { target, target_alias, source, source_alias, now_ms } = options;
         if is_same(target_alias, source_alias) {
             return Err(Error::invalid_input(format!(
-                "target and source are both called {target_alias}: give one another alias"
+                "target and source both have the alias {target_alias}: give one of them another alias"
             )));
         }
         let target = Named { alias: target_alias.to_owned(), schema: Arc::new(filter_schema(target)?) };
@@ -185,13 +185,13 @@ impl Sides {
         let qualified = fields.first().filter(|_| [&self.target, &self.source].iter().any(|side| is_same(&side.alias, first)));
         if let Scope::Only(side) = scope {
             let (other, rows) = match side {
-                Side::Target => (&self.source, "the source, and rows of the target are looked at that match none of it"),
-                Side::Source => (&self.target, "the target, and rows of the source are looked at that match none of it"),
+                Side::Target => (&self.source, "the source, but this clause is for target rows without a source row"),
+                Side::Source => (&self.target, "the target, but this clause is for source rows without a target row"),
             };
             let is_of_other = is_same(&other.alias, first) && qualified.is_some() || other.flat_name(first).is_some();
             if is_of_other {
                 let name = [&[first.to_owned()], fields].concat().join(".");
-                return format!("`{name}` is of {rows}");
+                return format!("`{name}` is a column of {rows}");
             }
         }
         let sides: Vec<&Named> = match qualified {
@@ -202,7 +202,9 @@ impl Sides {
         let names = || sides.iter().flat_map(|side| side.schema.fields()).map(|field| field.name().as_str());
         let place = if qualified.is_some() { format!(" in {first}") } else { String::new() };
         if names().filter(|other| is_same(other, name)).count() > 1 {
-            return format!("`{name}` could be any of several columns{place} that differ by case; write its name exactly");
+            return format!(
+                "`{name}` may be any of several columns{place}, whose names differ only in case; write its name exactly"
+            );
         }
         match nearest_name(name, names()) {
             Some(near) => format!("there is no column `{name}`{place}; did you mean `{near}`?"),

@@ -108,8 +108,10 @@ impl Plan {
     pub(super) fn flat(&self, named: &BTreeSet<String>, pairs: &Pairs<'_>) -> Result<RecordBatch> {
         let (mut fields, mut columns) = (Vec::with_capacity(named.len()), Vec::with_capacity(named.len()));
         for flat in named {
-            let (side, name) =
-                self.sides.side_of(flat).ok_or_else(|| Error::internal(format!("{flat} is no column of either")))?;
+            let (side, name) = self
+                .sides
+                .side_of(flat)
+                .ok_or_else(|| Error::internal(format!("{flat} is neither a column of the target nor of the source")))?;
             let (from, rows) = match side {
                 Side::Target => (pairs.target, Some(pairs.target_rows)),
                 Side::Source => (pairs.source, pairs.source_rows),
@@ -160,8 +162,7 @@ impl Plan {
     fn matchable(&self, mut rows: RecordBatch) -> Result<RecordBatch> {
         for condition in &self.on.source_only {
             let answers = condition.evaluate(&rows)?;
-            let is_true =
-                answers.as_boolean_opt().ok_or_else(|| Error::internal("a condition that is neither true nor false"))?;
+            let is_true = answers.as_boolean_opt().ok_or_else(|| Error::internal("a condition did not return booleans"))?;
             rows = filter_record_batch(&rows, is_true)?;
         }
         Ok(rows)

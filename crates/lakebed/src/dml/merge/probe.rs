@@ -292,7 +292,8 @@ impl Probe {
         let before = || target_rows.iter().find(|row| earlier.is_some_and(|earlier| earlier.value(**row as usize)));
         let Some(row) = twice.or_else(before) else { return Ok(()) };
         let message = format!(
-            "{}: several rows of the source match one row of the target, with {}: it is not clear what it should become. Let the source have one row for each, or make ON more exact",
+            "{}: several source rows match one target row ({}), so its new values are ambiguous. Pass a source with one row for \
+             each target row, or make the ON condition more specific",
             self.plan.target.rules.table,
             self.shown_keys(rows, *row as usize)?
         );
@@ -308,7 +309,7 @@ impl Probe {
             let format = ArrayFormatter::try_new(column.as_ref(), &FormatOptions::new().with_null("NULL"))?;
             words.push(format!("{name} = {}", format.value(row).to_string().chars().take(100).collect::<String>()));
         }
-        Ok(if words.is_empty() { "an ON condition that does not look at it".to_owned() } else { words.join(", ") })
+        Ok(if words.is_empty() { "the ON condition has no column of the target".to_owned() } else { words.join(", ") })
     }
 }
 

@@ -142,7 +142,7 @@ impl Source {
     /// # Errors
     /// If there is none with this number, or the temporary file cannot be read.
     pub(crate) async fn chunk(&self, number: usize) -> Result<Chunk> {
-        let missing = || Error::internal(format!("there is no chunk {number} of a source"));
+        let missing = || Error::internal(format!("a source has no chunk {number}"));
         match &self.kept {
             Kept::InMemory(chunks) => {
                 let rows = chunks.get(number).ok_or_else(missing)?.clone();
@@ -319,7 +319,7 @@ fn refuse_doubled(schema: &StructType) -> Result<()> {
     match schema.fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
         None => Ok(()),
         Some(field) => {
-            let message = format!("column {} is there more than once (names that differ by case alone are the same)", field.name);
+            let message = format!("column {} appears more than once (names that differ only in case are the same)", field.name);
             Err(Error::schema_mismatch(message))
         }
     }

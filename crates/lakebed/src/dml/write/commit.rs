@@ -205,7 +205,7 @@ impl Target {
 fn with_marks(target: &Target, marks: &[(usize, i64)]) -> Result<Metadata> {
     let mut schema = target.rules.schema.clone();
     for (place, mark) in marks {
-        let field = schema.fields.get_mut(*place).ok_or_else(|| Error::internal("an identity column that is not there"))?;
+        let field = schema.fields.get_mut(*place).ok_or_else(|| Error::internal("an identity column is missing"))?;
         *field = with_mark(field, *mark);
     }
     Ok(Metadata { schema_string: schema.to_json(), ..target.table.metadata.clone() })

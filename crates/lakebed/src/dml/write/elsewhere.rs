@@ -98,7 +98,10 @@ impl Table {
             None => None,
         };
         if let Some(snapshot) = snapshot.as_ref().filter(|snapshot| snapshot.metadata().id != target.table.metadata.id) {
-            let message = format!("{}: the table was deleted and made anew while the rows were written", snapshot.url());
+            let message = format!(
+                "{}: the table was deleted and created again while the rows were written; write them again",
+                snapshot.url()
+            );
             let winner_version = snapshot.version();
             return Err(Error::new(
                 ErrorKind::CommitConflict { kind: ConflictKind::MetadataChanged, winner_version, retryable: true },
@@ -128,9 +131,10 @@ fn check_partitions(target: &Target, written: &[WrittenFiles]) -> Result<()> {
     let columns: HashSet<&str> = target.rules.partition_columns.iter().map(|column| column.physical.as_str()).collect();
     let is_other = |add: &&Add| add.partition_values.keys().map(String::as_str).collect::<HashSet<_>>() != columns;
     match written.iter().flat_map(|files| &files.adds).find(is_other) {
-        Some(add) => {
-            Err(Error::invalid_input(format!("{}: the file was written for another table: it has other partitions", add.path)))
-        }
+        Some(add) => Err(Error::invalid_input(format!(
+            "{}: the file was written for another table: its partition columns differ",
+            add.path
+        ))),
         None => Ok(()),
     }
 }
@@ -158,7 +162,10 @@ pub async fn write_files(
     data: RecordBatchStream,
 ) -> Result<WrittenFiles> {
     if part.number >= part.of {
-        let message = format!("{}: part {} of a write of {} parts: parts count from 0", task.table_url, part.number, part.of);
+        let message = format!(
+            "{}: part {} of a write of {} parts does not exist: parts are numbered from 0",
+            task.table_url, part.number, part.of
+        );
         return Err(Error::invalid_input(message));
     }
     let target = Target::new(task.table.clone(), &task.table_url, &task.options.file_settings(), task.now_ms)?;

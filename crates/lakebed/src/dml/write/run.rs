@@ -210,8 +210,8 @@ impl Run {
     }
 
     fn batch_left(&self) -> Error {
-        let why =
-            "the table had a batch of this number, and lost it while the rows of this one were counted; write the batch again";
+        let why = "the table had a batch with this number, but lost it while the rows of this batch were counted; write the \
+                   batch again";
         self.conflict(ConflictKind::ConcurrentTransaction, why)
     }
 
@@ -250,7 +250,7 @@ pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files)
 
 /// Returns the error for a request to count rows that were already counted.
 pub(super) fn counted_already() -> Error {
-    Error::internal("rows are to be counted that were counted already")
+    Error::internal("the rows of a batch were counted twice")
 }
 
 async fn count_rows(data: &mut RecordBatchStream) -> Result<u64> {
@@ -275,7 +275,7 @@ pub(super) async fn write_part(
 ) -> Result<Files> {
     let rules = &target.rules;
     let check = |filter: &Arc<Filter>| {
-        let what = "the condition of the overwrite".to_owned();
+        let what = "the predicate of the overwrite".to_owned();
         Check::of_filter(&rules.table, what, filter.as_ref().clone(), &rules.arrow_schema)
     };
     let check = condition.map(check).transpose()?;
@@ -294,14 +294,14 @@ fn check_options(options: &WriteOptions) -> Result<()> {
     check_file_size(options.target_file_size_bytes)?;
     options.txn.as_ref().map_or(Ok(()), Application::check)?;
     if options.row_group_rows == Some(0) {
-        return refuse("row_group_rows=0: a row group has at least one row");
+        return refuse("row_group_rows=0: a row group must have at least one row");
     }
     match (&options.replace_where, options.partitions == PartitionMode::Dynamic) {
-        (Some(_), _) if !is_overwrite => refuse("where goes with mode=\"overwrite\": it says which rows make way"),
-        (_, true) if !is_overwrite => refuse("partitions=\"dynamic\" goes with mode=\"overwrite\": it says which rows make way"),
-        (Some(_), true) => refuse("where and partitions=\"dynamic\" both say which rows make way: choose one"),
+        (Some(_), _) if !is_overwrite => refuse("where needs mode=\"overwrite\": it selects the rows to replace"),
+        (_, true) if !is_overwrite => refuse("partitions=\"dynamic\" needs mode=\"overwrite\": it selects the rows to replace"),
+        (Some(_), true) => refuse("where and partitions=\"dynamic\" both select the rows to replace: choose one of them"),
         (replace_where, dynamic) if options.schema_mode == SchemaMode::Overwrite && (replace_where.is_some() || dynamic) => {
-            refuse("schema_mode=\"overwrite\" replaces all rows: it goes neither with where nor with partitions=\"dynamic\"")
+            refuse("schema_mode=\"overwrite\" replaces all rows: it cannot be combined with where or with partitions=\"dynamic\"")
         }
         _ => Ok(()),
     }

@@ -47,7 +47,7 @@ fn new_table(data: &StructType, options: &WriteOptions) -> NewTable {
 async fn evolved(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Definition> {
     match options.schema_mode {
         SchemaMode::Overwrite if options.mode != WriteMode::Overwrite => Err(Error::invalid_input(
-            "schema_mode=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
+            "schema_mode=\"overwrite\" needs mode=\"overwrite\", because the existing rows have the old schema",
         )),
         SchemaMode::Overwrite => {
             let mut new = new_table(data, options);
@@ -78,7 +78,7 @@ fn check_partitioning(snapshot: &Snapshot, options: &WriteOptions) -> Result<()>
     }
     match &options.cluster_by {
         Some(asked) if !asked.is_empty() => {
-            Err(Error::invalid_input("the clustering of an existing table is not changed by a write; leave cluster_by out"))
+            Err(Error::invalid_input("a write cannot change the clustering of an existing table; leave cluster_by out"))
         }
         _ => Ok(()),
     }
@@ -93,7 +93,7 @@ fn check_properties(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
         Some((name, value)) => {
             let own = snapshot.metadata().property(name).map_or("unset".to_owned(), |own| format!("{own:?}"));
             let message = format!(
-                "the property {name} is {own}, not {:?}: properties of an existing table are not changed by a write",
+                "the property {name} is {own}, not {:?}: a write cannot change the properties of an existing table",
                 value.as_deref().unwrap_or_default()
             );
             Err(Error::invalid_input(message))

@@ -121,7 +121,7 @@ fn star_lacking_column_needs_schema_evolution() {
     let all = [clause(When::Matched, "", Action::UpdateAll)];
     assert_eq!(
         refused(&all, ErrorKind::SchemaMismatch),
-        "WHEN MATCHED: UPDATE SET * takes every column from the source, which lacks n; name the columns one by one, or let schema_mode=\"merge\" pass over them"
+        "WHEN MATCHED: UPDATE SET * takes every column from the source, but the source lacks n; name the columns one by one, or ignore the missing ones with schema_mode=\"merge\""
     );
     let all = [all, [clause(When::NotMatched, "", Action::InsertAll)]].concat();
     let clauses = Clauses::new(&all, &sides(&target(), &source()), &target(), true).unwrap();
@@ -144,9 +144,9 @@ fn clauses_that_break_a_rule_are_refused() {
     check(
         NotMatchedBySource,
         Action::UpdateAll,
-        "WHEN NOT MATCHED BY SOURCE: rows can only be deleted, or updated column by column: there is no row of the source",
+        "WHEN NOT MATCHED BY SOURCE: rows can only be deleted, or updated column by column, because there is no source row",
     );
-    check(Matched, Action::Update(vec![]), "WHEN MATCHED: no column gets a value");
+    check(Matched, Action::Update(vec![]), "WHEN MATCHED: name at least one column and its value");
     let twice = [clause(Matched, "", Action::Delete), clause(Matched, "t.id = 1", Action::Delete)];
     assert!(refused(&twice, input).starts_with("WHEN MATCHED: only the last of these clauses"));
     let last = [
@@ -163,7 +163,7 @@ fn columns_that_cannot_get_values_are_refused() {
     let predicate = |clause: Clause| refused(&[clause], ErrorKind::Predicate);
     let insert = |columns| clause(NotMatched, "", Action::Insert(given(columns)));
     assert_eq!(predicate(insert(&[("extra", "1")])), "WHEN NOT MATCHED: the table has no column `extra`; it has id, name, n");
-    assert_eq!(predicate(insert(&[("id", "1"), ("t.id", "2")])), "WHEN NOT MATCHED: column id gets more than one value");
+    assert_eq!(predicate(insert(&[("id", "1"), ("t.id", "2")])), "WHEN NOT MATCHED: column id is given more than one value");
     assert!(
         predicate(insert(&[("id", "t.id")]))
             .contains("column id: in the expression `t.id`, at character 1 (`t.id`): `t.id` is of the target")
@@ -174,7 +174,7 @@ fn columns_that_cannot_get_values_are_refused() {
     assert!(predicate(update(NotMatchedBySource, &[("n", "extra")])).contains("`extra` is of the source"));
     let nested = table(&[("id", P::Integer.into()), ("st", table(&[("x", P::Long.into())]).into())]);
     let error = Clauses::new(&[insert(&[("st.x", "1")])], &sides(&nested, &source()), &nested, false).unwrap_err();
-    assert_eq!(error.message(), "WHEN NOT MATCHED: st.x: a new row gets whole columns, not fields of them");
+    assert_eq!(error.message(), "WHEN NOT MATCHED: st.x: a new row needs values for whole columns, not for fields inside them");
 }
 
 #[test]

@@ -60,11 +60,11 @@ fn condition_of_one_table_sees_its_columns() {
     assert_eq!(sides.target_condition("id > 1 AND value = 'x'").unwrap().text(), "`t.id` > 1 AND `t.value` = 'x'");
     assert_eq!(
         message(sides.source_condition("id = 1 OR t.value = 'x'")),
-        "in the expression `id = 1 OR t.value = 'x'`, at character 11 (`t.value = 'x'`): `t.value` is of the target, and rows of the source are looked at that match none of it"
+        "in the expression `id = 1 OR t.value = 'x'`, at character 11 (`t.value = 'x'`): `t.value` is of the target, but this clause is for source rows without a target row"
     );
     assert_eq!(
         message(sides.target_condition("at IS NULL")),
-        "in the expression `at IS NULL`, at character 1 (`at IS NULL`): `at` is of the source, and rows of the target are looked at that match none of it"
+        "in the expression `at IS NULL`, at character 1 (`at IS NULL`): `at` is of the source, but this clause is for target rows without a source row"
     );
 }
 
@@ -88,7 +88,7 @@ fn aliases_must_tell_the_columns_apart() {
         let options = SidesOptions { target: &one, target_alias, source: &other, source_alias, now_ms: None };
         Sides::new(options).unwrap_err().message().to_owned()
     };
-    assert_eq!(refused("x", "X"), "target and source are both called x: give one another alias");
+    assert_eq!(refused("x", "X"), "target and source both have the alias x: give one of them another alias");
     assert_eq!(refused("a", "a.b"), "a.b.c could be a column of the target or of the source: give one of them another alias");
 }
 

@@ -140,7 +140,7 @@ async fn duplicate_source_column_is_refused() {
     let column = numbers(0..1).column(0).clone();
     let error =
         read(vec![RecordBatch::try_from_iter([("a", column.clone()), ("A", column)]).unwrap()], PLENTY).await.unwrap_err();
-    let expected = "the source of the merge: column A is there more than once (names that differ by case alone are the same)";
+    let expected = "the source of the merge: column A appears more than once (names that differ only in case are the same)";
     assert_eq!((error.to_string().as_str(), error.kind()), (expected, &ErrorKind::SchemaMismatch));
 }
 
