@@ -558,7 +558,7 @@ def test_constraint_violation_changes_nothing(path: str, vectors: bool) -> None:
     def merge(*source: tuple[int | None, str | None]) -> lb.Merge:
         return table.merge(people(*source), BY_ID).when_matched_update().when_not_matched_insert()
 
-    check, null = r"CHECK constraint short \(length\(v\) < 3\)", "column id may not be null"
+    check, null = r"CHECK constraint short \(length\(v\) < 3\)", "column id must not be null"
     refused(path, lb.ConstraintViolationError, check + ".*v = long", merge((1, "long"), (3, "c")).execute)
     refused(path, lb.ConstraintViolationError, check + ".*v = long", merge((1, "x"), (3, "long")).execute)
     refused(path, lb.ConstraintViolationError, check + ".*v = NULL", merge((2, None)).execute)
@@ -599,7 +599,7 @@ def test_merge_fills_columns_clauses_omit(path: str, vectors: bool) -> None:
     wrong = table.merge(source, "target.a = source.a").when_not_matched_insert({"a": "source.a", "twice": "5"})
     refused(path, lb.ConstraintViolationError, "column twice is generated as", wrong.execute)
     numbered = table.merge(source, "FALSE").when_not_matched_insert({"key": "1", "a": "source.a"})
-    refused(path, lb.InvalidInputError, "column key is numbered always", numbered.execute)
+    refused(path, lb.InvalidInputError, "column key is an identity column that is always generated", numbered.execute)
     renumbered = table.merge(source, "target.a = source.a").when_matched_update({"key": "1"})
     refused(path, lb.LakebedError, "(?i)identity|numbered", renumbered.execute)
 

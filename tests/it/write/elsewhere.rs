@@ -299,15 +299,15 @@ async fn written_rows_must_add_up() {
     let written = part(&builder, &task, 0, rows([2, 3], "new")).await.unwrap();
     let other = part(&builder, &task, 1, rows([4], "new")).await.unwrap();
     let cases = [
-        (told_otherwise(&written, |told| told["rows"] = json!(3)), "3 rows were given, the new file holds 2"),
-        (told_otherwise(&written, |told| told["adds"] = json!([])), "2 rows were given, the 0 new files hold 0"),
+        (told_otherwise(&written, |told| told["rows"] = json!(3)), "3 rows were given, but the new file has 2"),
+        (told_otherwise(&written, |told| told["adds"] = json!([])), "2 rows were given, but the 0 new files have 0"),
         (
             told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(r#"{"numRecords":1}"#)),
-            "2 rows were given, the new file holds 1",
+            "2 rows were given, but the new file has 1",
         ),
         (
             told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(null)),
-            "2 rows were given, the statistics of the new file do not say how many it holds",
+            "2 rows were given, but the statistics of the new file have no row count",
         ),
     ];
     for (wrong, counts) in cases {

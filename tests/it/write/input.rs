@@ -54,8 +54,8 @@ async fn mismatched_batches_are_refused_before_commit() {
     let table = TableBuilder::new();
     let first = batch([("a", long(&[1])), ("b", long(&[10]))]);
     let cases = [
-        (batch([("a", long(&[2]))]), "- b: long is in the first batch, not in this one"),
-        (batch([("a", long(&[2])), ("b", long(&[2])), ("c", long(&[2]))]), "+ c: long is in this batch, not in the first"),
+        (batch([("a", long(&[2]))]), "- b: long is in the first batch, but not in this one"),
+        (batch([("a", long(&[2])), ("b", long(&[2])), ("c", long(&[2]))]), "+ c: long is in this batch, but not in the first"),
         (
             batch([("a", long(&[2])), ("b", Arc::new(Float64Array::from(vec![1.5])))]),
             "~ b: long in the first batch, double in this one",

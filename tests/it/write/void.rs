@@ -96,7 +96,7 @@ async fn what_no_file_can_hold_is_refused() {
         (
             r#"{"type":"array","elementType":"void","containsNull":true}"#.to_owned(),
             Arc::new(NullArray::new(1)),
-            "cannot stand inside arrays and maps",
+            "are not allowed inside arrays and maps",
         ),
     ];
     for (of_s, s, expected) in cases {

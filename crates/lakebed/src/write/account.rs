@@ -23,12 +23,12 @@ pub(crate) fn check<'a>(table: &str, came_in: u64, files: impl IntoIterator<Item
         return Ok(());
     }
     let files = match (count, standing) {
-        (1, Some(rows)) => format!("the new file holds {rows}"),
-        (count, Some(rows)) => format!("the {count} new files hold {rows}"),
-        (1, None) => "the statistics of the new file do not say how many it holds".to_owned(),
-        (count, None) => format!("the statistics of the {count} new files do not say how many they hold"),
+        (1, Some(rows)) => format!("the new file has {rows}"),
+        (count, Some(rows)) => format!("the {count} new files have {rows}"),
+        (1, None) => "the statistics of the new file have no row count".to_owned(),
+        (count, None) => format!("the statistics of the {count} new files have no complete row counts"),
     };
-    Err(unequal(table, &format!("{came_in} rows were given, {files}")))
+    Err(unequal(table, &format!("{came_in} rows were given, but {files}")))
 }
 
 /// Returns the files if they hold as many rows as came in; otherwise deletes them.
@@ -46,9 +46,10 @@ pub(crate) async fn checked(store: &Store, came_in: u64, files: Vec<WrittenFile>
 /// count.
 pub(crate) fn check_leaving(table: &str, to_leave: u64, leaving: Option<u64>) -> Result<()> {
     match leaving {
-        Some(leaving) if leaving != to_leave => {
-            Err(unequal(table, &format!("{to_leave} rows were to be changed or deleted, {leaving} leave their files")))
-        }
+        Some(leaving) if leaving != to_leave => Err(unequal(
+            table,
+            &format!("{to_leave} rows should be changed or deleted, but {leaving} were removed from their files"),
+        )),
         _ => Ok(()),
     }
 }
@@ -61,7 +62,7 @@ pub(crate) fn check_inserted(table: &str, unmatched: u64, inserted: u64, passed_
     }
     Err(unequal(
         table,
-        &format!("{unmatched} rows of the source match nothing, {inserted} of them were inserted and {passed_over} passed over"),
+        &format!("{unmatched} source rows match no target row, but {inserted} of them were inserted and {passed_over} skipped"),
     ))
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn check_inserted(table: &str, unmatched: u64, inserted: u64, passed_
 pub(crate) fn check_parts(table: &str, rows: u64, in_parts: u64) -> Result<()> {
     match rows == in_parts {
         true => Ok(()),
-        false => Err(unequal(table, &format!("the source has {rows} rows, its parts hold {in_parts}"))),
+        false => Err(unequal(table, &format!("the source has {rows} rows, but its parts have {in_parts}"))),
     }
 }
 
@@ -106,16 +107,16 @@ mod tests {
     fn rows_that_came_in_stand_in_files() {
         check("t", 0, []).unwrap();
         check("t", 5, [&file(Some(2)), &file(Some(3))]).unwrap();
-        refused(check("t", 6, [&file(Some(2)), &file(Some(3))]), "6 rows were given, the 2 new files hold 5");
-        refused(check("t", 3, []), "3 rows were given, the 0 new files hold 0");
+        refused(check("t", 6, [&file(Some(2)), &file(Some(3))]), "6 rows were given, but the 2 new files have 5");
+        refused(check("t", 3, []), "3 rows were given, but the 0 new files have 0");
         refused(
             check("t", 2, [&file(Some(2)), &file(None)]),
-            "2 rows were given, the statistics of the 2 new files do not say how many they hold",
+            "2 rows were given, but the statistics of the 2 new files have no complete row counts",
         );
         let most = file(Some(u64::MAX / 2));
         refused(
             check("t", 1, [&most, &most, &file(Some(3))]),
-            "1 rows were given, the statistics of the 3 new files do not say how many they hold",
+            "1 rows were given, but the statistics of the 3 new files have no complete row counts",
         );
     }
 
@@ -123,18 +124,18 @@ mod tests {
     fn unexpected_count_of_leaving_rows_is_refused() {
         check_leaving("t", 3, Some(3)).unwrap();
         check_leaving("t", 3, None).unwrap();
-        refused(check_leaving("t", 3, Some(4)), "3 rows were to be changed or deleted, 4 leave their files");
+        refused(check_leaving("t", 3, Some(4)), "3 rows should be changed or deleted, but 4 were removed from their files");
     }
 
     #[test]
     fn lost_rows_of_source_parts_are_refused() {
         check_parts("t", 3, 3).unwrap();
-        refused(check_parts("t", 3, 2), "the source has 3 rows, its parts hold 2");
+        refused(check_parts("t", 3, 2), "the source has 3 rows, but its parts have 2");
     }
 
     #[test]
     fn source_rows_neither_inserted_nor_skipped_fail() {
         check_inserted("t", 3, 1, 2).unwrap();
-        refused(check_inserted("t", 3, 1, 1), "3 rows of the source match nothing, 1 of them were inserted and 1 passed over");
+        refused(check_inserted("t", 3, 1, 1), "3 source rows match no target row, but 1 of them were inserted and 1 skipped");
     }
 }

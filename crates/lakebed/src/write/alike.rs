@@ -118,7 +118,7 @@ impl Alike {
         match self.schema.fields().iter().zip(columns).find(has_nulls) {
             None => Ok(()),
             Some((field, _)) => Err(Error::schema_mismatch(format!(
-                "batch {number} of the data: column {} has nulls, which the schema of the data rules out",
+                "batch {number} of the data: column {} has nulls, which the schema of the data does not allow",
                 field.name()
             ))),
         }
@@ -134,7 +134,7 @@ pub(crate) fn alike(data: RecordBatchStream, on_lossy: OnLossy) -> RecordBatchSt
 }
 
 fn doubled(column: &str) -> Error {
-    Error::schema_mismatch(format!("column {column} is there more than once (names that differ by case alone are the same)"))
+    Error::schema_mismatch(format!("column {column} appears more than once (names that differ only in case are the same)"))
 }
 
 /// Refuses a batch that lacks a column, has an additional one, or has another type. The message has
@@ -148,20 +148,22 @@ fn refuse_differences(types: &StructType, given: &StructType) -> Result<()> {
     }
     let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {}", told(difference))).collect();
     Err(Error::schema_mismatch(format!(
-        "it does not fit the first batch:{}\nGive every batch the same columns with the same types (nulls where there are no values); nothing was written",
+        "it does not match the first batch:{}\nAll batches must have the same columns with the same types (use nulls for missing \
+         values); nothing was written",
         lines.concat()
     )))
 }
 
 fn told(Difference { column, kind }: &Difference) -> String {
     match kind {
-        DifferenceKind::NotInTable(data) => format!("+ {column}: {} is in this batch, not in the first", data),
-        DifferenceKind::NotInData(first) => format!("- {column}: {} is in the first batch, not in this one", first),
+        DifferenceKind::NotInTable(data) => format!("+ {column}: {} is in this batch, but not in the first", data),
+        DifferenceKind::NotInData(first) => format!("- {column}: {} is in the first batch, but not in this one", first),
         DifferenceKind::Type { table, data } => {
             let hint = if *table == PrimitiveType::Void.into() {
-                " (the first batch has nothing but nulls there, which have no type: give it the type)"
+                " (the column has only nulls in the first batch, and nulls have no type: set the type of the column)"
             } else if *data == PrimitiveType::Double.into() {
-                " (with pandas, whole numbers beside missing ones are floats: give the column dtype \"Int64\" or \"float64\" in every batch)"
+                " (pandas turns whole numbers into floats if values are missing: give the column the dtype \"Int64\" or \
+                 \"float64\" in every batch)"
             } else {
                 ""
             };
@@ -183,7 +185,8 @@ fn converted(array: &ArrayRef, field: &Field, data_type: &DataType, on_lossy: On
         return Ok(fitted);
     }
     let not_held = || {
-        let message = format!("column {}: a value does not fit the type that the first batch has, {}", field.name(), data_type);
+        let message =
+            format!("column {}: a value does not fit the column's type in the first batch, {}", field.name(), data_type);
         Error::schema_mismatch(message)
     };
     let options = CastOptions { safe: false, ..CastOptions::default() };

@@ -83,7 +83,7 @@ impl Check {
                 Some((text, most)) => {
                     let length = text.chars().count();
                     let start: String = text.chars().take(40).collect();
-                    Err(self.violated(format!("column {name} holds at most {most} characters, and {start:?} has {length}")))
+                    Err(self.violated(format!("column {name} allows at most {most} characters, but {start:?} has {length}")))
                 }
             },
             Kind::Condition { what, filter, compiled } => {
@@ -103,7 +103,7 @@ impl Check {
     fn not_null(&self, array: &ArrayRef, name: &str, data_type: &DataType, may_be_null: bool) -> Result<()> {
         if !may_be_null && array.logical_null_count() > 0 {
             return Err(
-                self.violated(format!("column {name} may not be null, and {} of its rows are", array.logical_null_count()))
+                self.violated(format!("column {name} must not be null, but {} of its rows are", array.logical_null_count()))
             );
         }
         match data_type {
@@ -116,7 +116,7 @@ impl Check {
                     let shown = arrow_select::nullif::nullif(part, &is_null(parts))?;
                     let own_nulls = shown.logical_null_count().saturating_sub(parts.null_count());
                     if !field.nullable && own_nulls > 0 {
-                        return Err(self.violated(format!("column {place} may not be null, and {own_nulls} of its rows are")));
+                        return Err(self.violated(format!("column {place} must not be null, but {own_nulls} of its rows are")));
                     }
                     self.not_null(part, &place, &field.data_type, true)?;
                 }

@@ -234,7 +234,7 @@ impl OpenFile {
         let (size, unflushed) = self.writer.finish(&shared.cores).await?;
         let stats = self.stats.map(StatsCollector::finish);
         if let Some(stats) = stats.as_ref().filter(|stats| u64::try_from(stats.num_records) != Ok(rows)) {
-            return Err(Error::internal(format!("{}: {rows} rows, but statistics of {}", self.name, stats.num_records)));
+            return Err(Error::internal(format!("{}: {rows} rows, but statistics of {} rows", self.name, stats.num_records)));
         }
         let add = Add {
             path: as_uri(&self.name),

@@ -154,7 +154,7 @@ impl Incoming {
     }
 
     fn field(&self, place: usize) -> Result<&StructField> {
-        self.rules.schema.fields.get(place).ok_or_else(|| Error::internal("a filled column that is not there"))
+        self.rules.schema.fields.get(place).ok_or_else(|| Error::internal("a filled column is missing"))
     }
 
     fn set(&self, columns: &mut [ArrayRef], place: usize, array: ArrayRef) {
@@ -193,7 +193,8 @@ impl Incoming {
             return Ok(());
         }
         let message = format!(
-            "{}: column {} is generated as {}, and some given values are others; leave the column out, or give what the expression gives",
+            "{}: column {} is generated as {}, and some given values differ from the expression's; leave the column out, or give \
+             the values of the expression",
             self.rules.table, field.name, expression.text
         );
         Err(Error::new(ErrorKind::ConstraintViolation, message))
@@ -205,7 +206,7 @@ fn refuse_doubled(data: &StructType, table: &str) -> Result<()> {
     match data.fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
         Some(field) => {
             let message = format!(
-                "{table}: the data has column {} more than once (names that differ by case alone are the same)",
+                "{table}: the data has column {} more than once (names that differ only in case are the same)",
                 field.name
             );
             Err(Error::schema_mismatch(message))
@@ -221,7 +222,10 @@ fn refuse_given_identity(rules: &WriteRules, given: &[Option<usize>]) -> Result<
             && !identity.allows_given
         {
             let name = rules.schema.fields.get(*place).map_or("", |field| field.name.as_str());
-            let message = format!("{}: column {name} is numbered always: leave it out of the data", rules.table);
+            let message = format!(
+                "{}: column {name} is an identity column that is always generated: leave it out of the data",
+                rules.table
+            );
             return Err(Error::invalid_input(message));
         }
     }

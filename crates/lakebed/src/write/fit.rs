@@ -73,7 +73,7 @@ fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &s
         if let Some(row) = first_true(&distinct(&back, array)?) {
             let value = shown(array, row)?;
             let message = format!(
-                "column {column}: {value} has more digits than its type {} holds; on_lossy=\"truncate\" lets them go",
+                "column {column}: {value} has more digits than its type {} can hold; on_lossy=\"truncate\" drops them",
                 type_name(to)
             );
             return Err(Error::schema_mismatch(message));
@@ -135,7 +135,7 @@ fn shown(array: &ArrayRef, row: usize) -> Result<String> {
 /// Converts a struct of two binary fields, in any order and form.
 fn fit_variant(array: &ArrayRef, wanted: &ArrowType, column: &str) -> Result<ArrayRef> {
     let not_one =
-        || Error::schema_mismatch(format!("column {column}: a variant is a struct of the binary fields metadata and value"));
+        || Error::schema_mismatch(format!("column {column}: a variant must be a struct of the binary fields metadata and value"));
     let (Some(given), ArrowType::Struct(fields)) = (array.as_struct_opt(), wanted) else { return Err(not_one()) };
     let part = |field: &Arc<Field>| {
         let part = given.column_by_name(field.name()).ok_or_else(not_one)?;
@@ -172,15 +172,15 @@ fn fit_list(array: &ArrayRef, to: &ArrayType, wanted: &ArrowType, on_lossy: OnLo
     };
     let as_list = plain(array, &ArrowType::List(element), column)?;
     let list = as_list.as_list::<i32>();
-    let ArrowType::List(field) = wanted else { return Err(Error::internal("an array that is no list")) };
+    let ArrowType::List(field) = wanted else { return Err(Error::internal("an array is not a list array")) };
     let values = fit(list.values(), &to.element, on_lossy, &format!("{column}.element"))?;
     Ok(Arc::new(ListArray::try_new(Arc::clone(field), list.offsets().clone(), values, list.nulls().cloned())?))
 }
 
 fn fit_map(array: &ArrayRef, to: &MapType, wanted: &ArrowType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
     let map = array.as_map_opt().ok_or_else(|| unexpected(array, "a map", column))?;
-    let ArrowType::Map(field, sorted) = wanted else { return Err(Error::internal("a map that is none")) };
-    let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
+    let ArrowType::Map(field, sorted) = wanted else { return Err(Error::internal("a map is not a map array")) };
+    let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map array has no entries")) };
     let keys = fit(map.keys(), &to.key, on_lossy, &format!("{column}.key"))?;
     let values = fit(map.values(), &to.value, on_lossy, &format!("{column}.value"))?;
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
@@ -188,7 +188,7 @@ fn fit_map(array: &ArrayRef, to: &MapType, wanted: &ArrowType, on_lossy: OnLossy
 }
 
 fn unexpected(array: &ArrayRef, wanted: &str, column: &str) -> Error {
-    Error::schema_mismatch(format!("column {column}: {wanted} is wanted, the data has {}", type_name(array.data_type())))
+    Error::schema_mismatch(format!("column {column}: it must be {wanted}, but the data has {}", type_name(array.data_type())))
 }
 
 /// Returns the index of a name: of an exact match, else of the only name that differs by case
@@ -236,7 +236,7 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
             let data = array.to_data().into_builder().data_type(to.clone());
             arrow_array::make_array(data.build()?)
         }
-        _ => return Err(Error::internal(format!("a column of {} is stored as {to}", array.data_type()))),
+        _ => return Err(Error::internal(format!("a column of type {} cannot be stored as {to}", array.data_type()))),
     })
 }
 

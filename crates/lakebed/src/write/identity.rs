@@ -47,8 +47,9 @@ impl Identity {
     /// Reads the rules from the metadata of a column.
     pub(super) fn of(field: &StructField) -> Result<Self> {
         let number = |key: &str| field.metadata.get(key).and_then(Value::as_i64);
-        let missing =
-            |key: &str| Error::corrupt(format!("schema: column {}", field.name), format!("an identity column without {key}"));
+        let missing = |key: &str| {
+            Error::corrupt(format!("schema: column {}", field.name), format!("the identity column has no valid {key}"))
+        };
         Ok(Self {
             start: number(IDENTITY_START).ok_or_else(|| missing(IDENTITY_START))?,
             step: number(IDENTITY_STEP).filter(|step| *step != 0).ok_or_else(|| missing(IDENTITY_STEP))?,

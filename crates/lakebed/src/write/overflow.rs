@@ -137,7 +137,7 @@ impl Overflow {
         if places.is_empty() {
             return Ok(None);
         }
-        let spill = self.spill.as_ref().ok_or_else(|| Error::internal("rows wait in a file that is gone"))?;
+        let spill = self.spill.as_ref().ok_or_else(|| Error::internal("the file with the spilled rows is missing"))?;
         let reserved = MemoryBudget::of_process().reserve_now(bytes);
         let rows: Vec<RecordBatch> = spill.read_rows(places).await?;
         Ok(Some((Gathering::of_whole(rows), reserved)))

@@ -154,7 +154,10 @@ impl WriteRules {
                 let names = [&properties.materialized_row_id_column, &properties.materialized_row_commit_version_column];
                 let column = |name: &Option<String>| match name {
                     Some(name) => Ok(Field::new(name, ArrowType::Int64, true)),
-                    None => Err(Error::corrupt(&self.table, "the table tracks rows, but does not name the columns of their ids")),
+                    None => Err(Error::corrupt(
+                        &self.table,
+                        "the table tracks rows, but it does not name the columns of their row ids",
+                    )),
                 };
                 names.into_iter().map(column).collect::<Result<_>>()?
             }
@@ -243,7 +246,7 @@ fn partition_columns(schema: &StructType, names: &[String], mode: MappingMode, t
                     Ok(PartitionColumn { index, name: name.clone(), physical, data_type })
                 }
                 _ => Err(Error::invalid_input(format!(
-                    "{table}: a table cannot be partitioned by column {name}: its type has no text"
+                    "{table}: a table cannot be partitioned by column {name}: its values cannot be written as strings"
                 ))),
             },
             None => Err(Error::corrupt(table, format!("partition column {name:?} is not in the schema"))),
@@ -305,7 +308,7 @@ impl NestedIds<'_> {
                 let kept = kept.map(|field| physical_field(field, self.mode, self.table)).collect::<Result<Fields>>()?;
                 if kept.is_empty() {
                     let message =
-                        format!("{}: column {path}: all its fields are of type void, so no file can hold it", self.table);
+                        format!("{}: column {path}: all its fields are of type void, so a file cannot store it", self.table);
                     return Err(Error::invalid_input(message));
                 }
                 ArrowType::Struct(kept)
@@ -323,7 +326,7 @@ impl NestedIds<'_> {
     fn part(&self, name: &str, data_type: &DataType, nullable: bool, path: &str) -> Result<Arc<Field>> {
         let path = format!("{path}.{name}");
         if holds_void(data_type) {
-            let message = format!("{}: column {path}: values of type void cannot stand inside arrays and maps", self.table);
+            let message = format!("{}: column {path}: values of type void are not allowed inside arrays and maps", self.table);
             return Err(Error::invalid_input(message));
         }
         let field = Field::new(name, self.physical_type(data_type, &path)?, nullable);
@@ -336,7 +339,7 @@ fn stored_type(primitive: PrimitiveType, table: &str, path: &str) -> Result<Arro
     Ok(match primitive {
         PrimitiveType::YearMonthInterval => ArrowType::Int32,
         PrimitiveType::DayTimeInterval => ArrowType::Int64,
-        PrimitiveType::Void => return Err(Error::internal(format!("{table}: column {path} of type void in a data file"))),
+        PrimitiveType::Void => return Err(Error::internal(format!("{table}: column {path} of type void has no stored type"))),
         other => type_to_arrow(&other.into())?,
     })
 }

@@ -34,7 +34,7 @@ impl FileSettings {
             (Some(codec), _) => codec,
             (None, Some(name)) => Codec::parse(name).ok_or_else(|| {
                 Error::invalid_input(format!(
-                    "{}: lakebed writes no files with delta.parquet.compression.codec {name:?}",
+                    "{}: lakebed cannot write files with delta.parquet.compression.codec {name:?}",
                     rules.table
                 ))
             })?,
@@ -66,8 +66,7 @@ impl FileSettings {
 pub(crate) fn check_file_size(target_file_size_bytes: Option<u64>) -> Result<()> {
     match target_file_size_bytes {
         Some(size) if size < LEAST_FILE_SIZE_BYTES => {
-            let message =
-                format!("target_file_size={size}: files are not asked to be smaller than {LEAST_FILE_SIZE_BYTES} bytes");
+            let message = format!("target_file_size={size}: it must be at least {LEAST_FILE_SIZE_BYTES} bytes");
             Err(Error::invalid_input(message))
         }
         _ => Ok(()),
