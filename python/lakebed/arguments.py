@@ -196,7 +196,7 @@ def expressions(name: str, value: Any) -> list[tuple[str, str]]:
 
 def pairs(name: str, value: Any) -> list[tuple[str, str]]:
     """Checks pairs of strings."""
-    wanted = 'a list of pairs of texts, such as ("row_id", "_id")'
+    wanted = 'a list of pairs of strings, such as ("row_id", "_id")'
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise _wrong_type(name, value, wanted)
     found = list(value)

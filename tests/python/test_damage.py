@@ -618,7 +618,7 @@ def test_wrong_checksum_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixt
     table = lb.Table(path)
     assert (table.count(), table.detail().num_files, table.files().num_rows) == (1, 1, 1)
     [warning] = [record.getMessage() for record in caplog.records if record.name.startswith("lakebed")]
-    assert f"{1:020}.crc contradicts the log: it tells of 2 files" in warning
+    assert f"{1:020}.crc contradicts the log: it has 2 files" in warning
     # The checksum of the next version is not computed from a wrong checksum.
     newer = table.append([{"id": 3}]).table
     assert not (path / "_delta_log" / f"{2:020}.crc").exists()

@@ -137,7 +137,7 @@ def test_constraint_violation_changes_nothing(path: str, vectors: bool) -> None:
     properties = {VECTORS: vectors, FEED: True}
     table = lb.create(path, pa.schema(fields), partition_by="p", constraints={"small": "v < 10"}, properties=properties)
     table.append(pa.table({"id": range(1000), "v": pa.array([1, 9] * 500, pa.int32()), "p": ["a", "b", "c", "d"] * 250}))
-    check, null = r"CHECK constraint small \(v < 10\)", "column id may not be null"
+    check, null = r"CHECK constraint small \(v < 10\)", "column id must not be null"
     # The row that violates the constraint comes last, after files of other rows were written.
     last = "IF(id = 999, 10, v)"
     refused(path, lb.ConstraintViolationError, check + ".*v = 10", lambda table: table.update({"v": "v + 1"}))

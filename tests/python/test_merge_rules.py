@@ -360,7 +360,9 @@ def test_star_takes_target_columns_by_name(path: str) -> None:
     less = pa.table({"id": [3, 4]})
     for clause, words in (("when_matched_update", "UPDATE SET"), ("when_not_matched_insert", "INSERT")):
         merge = getattr(table.merge(less, BY_ID), clause)()
-        refused(path, lb.SchemaMismatchError, rf"{words} \* takes every column from the source, which lacks v", merge.execute)
+        refused(
+            path, lb.SchemaMismatchError, rf"{words} \* takes every column from the source, but the source lacks v", merge.execute
+        )
     # Values are cast to the types of the columns where a cast exists.
     texts = pa.table({"id": ["1", "7"], "v": [5, 6]})
     result = table.merge(texts, BY_ID).when_matched_update().when_not_matched_insert().execute()

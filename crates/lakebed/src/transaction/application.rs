@@ -68,8 +68,8 @@ const OFFSETS: &str = "offsets";
 const ROWS: &str = "rows";
 
 /// The advice for all errors about a batch of another stream than the one in the table.
-const REMEDY: &str = "Go on with the checkpoint that the table knows, or begin another stream: with a new checkpoint, and with another app_id \
-                      where foreach_batch names the stream";
+const REMEDY: &str = "Continue with the checkpoint of that query, or start another stream: with a new checkpoint, and with \
+                      another app_id in foreach_batch";
 
 impl Application {
     /// Refuses an identifier without a name, or with a negative number.

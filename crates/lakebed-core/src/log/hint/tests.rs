@@ -116,7 +116,7 @@ fn parse_untrustworthy_hint_names_the_reason() {
     check_refused(b"[1]", "it is not a JSON object");
     check_refused(b"{\"size\":1}", "it names no version");
     check_refused(b"{\"version\":-1}", "it names no version");
-    check_refused(b"{\"version\":1,\"tags\":{\"a\":1,\"a\":1}}", "it is not sound JSON");
+    check_refused(b"{\"version\":1,\"tags\":{\"a\":1,\"a\":1}}", "it is not valid JSON");
     // This is Delta Spark's example with a duplicate key: the checksum fits the last size, but the
     // hint is refused.
     check_refused(

@@ -106,7 +106,7 @@ async fn missing_files_folders_and_short_files() {
     assert!(store.get(&at("d")).await.unwrap_err().to_string().contains("is a directory"));
     assert!(store.head(&at("d")).await.unwrap_err().to_string().contains("is a directory"));
     let error = store.get_ranges(&at("f"), &[0..2, 3..5]).await.unwrap_err();
-    assert!(error.is_corrupt() && error.message().ends_with("bytes 3 to 5 are wanted, but it has only 4"), "{error}");
+    assert!(error.is_corrupt() && error.message().ends_with("bytes 3 to 5 were requested, but it has only 4 bytes"), "{error}");
     // No memory is reserved for the length of a requested range.
     assert!(store.get_ranges(&at("f"), std::slice::from_ref(&(0..u64::MAX))).await.unwrap_err().is_corrupt());
 }
