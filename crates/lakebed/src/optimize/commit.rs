@@ -13,7 +13,7 @@ use lakebed_core::log::files::{FileBatch, FileKey};
 use super::context::RewriteContext;
 use super::options::OptimizeOptions;
 use super::outcome::OptimizeMetrics;
-use crate::rows::search::totals;
+use crate::rows::deleted::totals;
 use crate::rows::target::Target;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::retry::{Retry, Retryable};

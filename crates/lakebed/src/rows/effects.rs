@@ -1,7 +1,7 @@
 //! The result of a change of rows, as a plain value. The work itself holds no transaction.
 //! [`Effects::register`] is the only place that adds its result to one.
 
-use super::search::{DeletedRows, totals};
+use super::deleted::{DeletedRows, totals};
 use crate::transaction::{ReadSet, Transaction};
 use crate::write::data_file::WrittenFile;
 use crate::{Result, Snapshot};

@@ -3,6 +3,7 @@
 //! `search` finds rows, `rewrite` writes the rows that replace them, `effects` is the result, and
 //! `target` is the table for which new files are written.
 
+pub(crate) mod deleted;
 pub(crate) mod search;
 pub(crate) mod effects;
 pub(crate) mod shape;

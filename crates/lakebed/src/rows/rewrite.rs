@@ -11,8 +11,8 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use futures::TryStreamExt;
 
+use super::deleted::{DeletedRows, PartOfFile};
 use super::effects::{Effects, notes_vectors};
-use super::search::{DeletedRows, PartOfFile};
 use super::shape::{Shape, id_columns};
 use super::target::Target;
 use crate::scan::read::{ReadOptions, read_files};

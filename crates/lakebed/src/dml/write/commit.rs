@@ -9,9 +9,10 @@ use lakebed_expr::Filter;
 
 use super::run::{Begun, Files, Run};
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
+use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::{Effects, FileTotals, notes_vectors};
 use crate::rows::rewrite::{Change, Moves, Rewrite};
-use crate::rows::search::{DeletedRows, Leaving, Search};
+use crate::rows::search::{Leaving, Search};
 use crate::rows::target::Target;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
