@@ -101,9 +101,8 @@ pub struct ChangeMetrics {
 /// A change that is ready to be committed.
 pub(super) struct Prepared {
     pub(super) effects: Effects,
-    /// The new definition of the table, with the high-water marks of its identity columns; None if
-    /// it does not change.
-    pub(super) definition: Option<(Target, Vec<(usize, i64)>)>,
+    /// The new definition of the table; None if it does not change.
+    pub(super) definition: Option<Target>,
     /// The metrics so far, without the metrics of files.
     pub(super) metrics: ChangeMetrics,
     /// Returns the operation for the history, from the complete metrics.
@@ -188,10 +187,7 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
     let outcome = async {
         let Prepared { effects, definition, mut metrics, operation, is_empty } = prepared;
         metrics.copied_rows = effects.copied_rows;
-        metrics.set_totals(&effects.register(&mut transaction).await?);
-        if let Some((target, marks)) = definition {
-            target.register(&marks, &mut transaction, snapshot).await?;
-        }
+        metrics.set_totals(&effects.register(definition.as_ref(), &mut transaction).await?);
         let mut operation = operation(&metrics);
         metrics.peak_memory_bytes = memory.peak_bytes();
         match &options.txn {

@@ -12,7 +12,7 @@ use crate::scan::{FileRows, ScanFile};
 use crate::{Result, Snapshot};
 
 /// The deleted rows of the table, by file.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct DeletedRows {
     /// Files of which all rows are deleted, as the log proves.
     pub(crate) whole: Vec<FileBatch>,
@@ -21,7 +21,7 @@ pub(crate) struct DeletedRows {
 }
 
 /// A file with deleted rows, which may be all of its rows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PartOfFile {
     /// The file as in the log, in a batch of its own.
     pub(crate) file: FileBatch,

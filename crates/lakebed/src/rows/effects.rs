@@ -1,13 +1,14 @@
-//! The result of a change of rows, as a plain value. The work itself holds no transaction.
+//! The result of work that writes files, as a plain value. The work itself holds no transaction.
 //! [`Effects::register`] is the only place that adds its result to one.
 
 use super::deleted::{DeletedRows, totals};
+use super::target::Target;
 use crate::transaction::{ReadSet, Transaction};
 use crate::write::data_file::WrittenFile;
-use crate::{Result, Snapshot};
+use crate::{Error, Result, Snapshot};
 
-/// The result of a change of rows.
-#[derive(Debug, Default)]
+/// The result of work that writes files: a write, a change of rows, or a part of one.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Effects {
     /// New data files.
     pub(crate) added: Vec<WrittenFile>,
@@ -15,9 +16,11 @@ pub(crate) struct Effects {
     pub(crate) changes: Vec<WrittenFile>,
     /// The rows that leave the table.
     pub(crate) deleted: DeletedRows,
-    /// The number of rows in the new files that are copies of rows which stay in the table.
+    /// The number of rows in the new data files that came in: written, updated or inserted rows.
+    pub(crate) new_rows: u64,
+    /// The number of rows in the new data files that are copies of rows which stay in the table.
     pub(crate) copied_rows: u64,
-    /// Whether rows in new files keep their row ids.
+    /// Whether updated and copied rows keep their row ids. Other rows have none before the commit.
     pub(crate) keeps_row_ids: bool,
     /// The read set of the work.
     pub(crate) read: ReadSet,
@@ -42,10 +45,29 @@ impl Effects {
         self.added.iter().chain(&self.changes).cloned().collect()
     }
 
-    /// Registers the effects with a transaction. No other place does so.
-    pub(crate) async fn register(self, transaction: &mut Transaction) -> Result<FileTotals> {
+    /// Adds the effects of other work that is committed together with this one.
+    pub(crate) fn join(&mut self, other: Self) {
+        let Self { added, changes, deleted, new_rows, copied_rows, keeps_row_ids, marks, read } = other;
+        self.added.extend(added);
+        self.changes.extend(changes);
+        self.deleted.join(deleted);
+        self.new_rows += new_rows;
+        self.copied_rows += copied_rows;
+        self.keeps_row_ids |= keeps_row_ids;
+        self.marks.extend(marks);
+        self.read.extend(read);
+    }
+
+    /// Registers the effects with a transaction. No other place does so. `target` is the new
+    /// definition of the table; None if it does not change.
+    pub(crate) async fn register(self, target: Option<&Target>, transaction: &mut Transaction) -> Result<FileTotals> {
         let mut totals = self.totals(transaction)?;
-        let Self { added, changes, deleted, keeps_row_ids, read, .. } = self;
+        let Self { added, changes, deleted, keeps_row_ids, marks, read, .. } = self;
+        match target {
+            Some(target) => target.register(&marks, transaction).await?,
+            None if marks.is_empty() => {}
+            None => return Err(Error::internal("identity columns were numbered, but the definition of the table is missing")),
+        }
         transaction.read().extend(read);
         if keeps_row_ids {
             transaction.keep_row_ids();

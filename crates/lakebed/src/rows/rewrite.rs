@@ -17,7 +17,6 @@ use super::shape::{Shape, id_columns};
 use super::target::Target;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ScanFile, ScanSpec};
-use crate::transaction::ReadSet;
 use crate::write::account;
 use crate::write::file_options::FileOptions;
 use crate::write::files::{FileSink, delete_written};
@@ -216,7 +215,8 @@ impl Rewrite {
         };
         match changes {
             Ok(changes) => {
-                Ok(Effects { added: data, changes, deleted, copied_rows, keeps_row_ids: true, read: ReadSet::default() })
+                let keeps_row_ids = true;
+                Ok(Effects { added: data, changes, deleted, new_rows: came_in, copied_rows, keeps_row_ids, ..Effects::default() })
             }
             Err(error) => {
                 delete_written(snapshot.store(), &data).await;

@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
+use lakebed_core::action::Metadata;
 use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
 use lakebed_core::schema::{StructField, StructType};
 
 use crate::definition::Definition;
+use crate::transaction::Transaction;
 use crate::write::file_options::FileOptions;
-use crate::write::rules::WriteRules;
+use crate::write::identity::with_mark;
+use crate::write::rules::{Filling, WriteRules};
 use crate::write::settings::{FileSettings, suited_file_bytes};
 use crate::{Error, Result, Snapshot};
 
@@ -68,6 +71,34 @@ impl Target {
     /// Returns whether the table gets another schema or protocol.
     pub(crate) fn changes_table(&self) -> bool {
         self.table.changes_table()
+    }
+
+    /// Registers the changes of the table's definition in a transaction. `marks` are the high-water
+    /// marks of identity columns after the work.
+    pub(crate) async fn register(&self, marks: &[(usize, i64)], transaction: &mut Transaction) -> Result<()> {
+        let counted = self.counted(marks);
+        match transaction.snapshot().cloned() {
+            Some(snapshot) => self.table.register(counted, transaction, &snapshot).await?,
+            // A transaction that creates the table begins with its definition.
+            None => counted.into_iter().for_each(|metadata| transaction.set_metadata(metadata)),
+        }
+        Ok(())
+    }
+
+    /// Returns the metadata with the furthest marks of its identity columns; None if no column was
+    /// numbered.
+    fn counted(&self, marks: &[(usize, i64)]) -> Option<Metadata> {
+        let (mut schema, mut is_counted) = (self.rules.schema.clone(), false);
+        for (place, filling) in &self.rules.filled {
+            let Filling::Identity(identity) = filling else { continue };
+            let marks = marks.iter().filter(|(marked, _)| marked == place).map(|(_, mark)| *mark);
+            let furthest = marks.reduce(|one, other| identity.further(one, other));
+            if let (Some(mark), Some(field)) = (furthest, schema.fields.get_mut(*place)) {
+                *field = with_mark(field, mark);
+                is_counted = true;
+            }
+        }
+        is_counted.then(|| Metadata { schema_string: schema.to_json(), ..self.table.metadata.clone() })
     }
 
     /// Returns whether files that were written for another state of the table are valid for this

@@ -12,14 +12,14 @@ use crate::Result;
 use crate::scan::plan::may_match;
 
 /// The read set of a version: the whole table, rows by predicates, and files.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ReadSet {
     pub(super) reads: Reads,
     pub(super) predicates: Vec<ReadPredicate>,
 }
 
 /// A predicate by which rows were read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum ReadPredicate {
     Filter(Arc<Pruner>),
     Partitions(Partitions),

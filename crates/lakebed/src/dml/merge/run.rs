@@ -106,8 +106,8 @@ impl Change for Merging<'_> {
         let to_leave = Some(metrics.updated_rows + metrics.deleted_rows.unwrap_or_default());
         let is_empty = deleted.is_empty() && inserted == 0 && !plan.target.changes_table();
         let moves = Moves { came_in: inserted + metrics.updated_rows, to_leave };
-        let effects = Effects { read, ..rewrite.finish(deleted, moves).await? };
-        let definition = (!is_empty).then(|| (plan.target.clone(), marks));
+        let effects = Effects { marks, read, ..rewrite.finish(deleted, moves).await? };
+        let definition = (!is_empty).then(|| plan.target.clone());
         let given = given.clone();
         let operation = move |metrics: &ChangeMetrics| operation(&given, metrics, &counts);
         Ok(Prepared { effects, definition, metrics, operation: Box::new(operation), is_empty })

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use lakebed_core::action::Metadata;
 use lakebed_expr::Filter;
 
-use super::run::{Begun, Files, Run};
+use super::run::{Begun, Run};
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
 use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::{Effects, FileTotals, notes_vectors};
@@ -19,13 +18,12 @@ use crate::scan::read::{ReadOptions, read_files};
 use crate::transaction::{Committed, Operation, Partitions, Transaction};
 use crate::write::data_file::WrittenFile;
 use crate::write::files::take_back;
-use crate::write::identity::with_mark;
 use crate::write::place::PartitionTexts;
-use crate::{Error, Result, Snapshot};
+use crate::{Result, Snapshot};
 
 impl Run {
     /// Commits files on top of the version on which the write was planned.
-    pub(super) async fn commit(&self, begun: Begun, files: &Files) -> Result<WriteOutcome> {
+    pub(super) async fn commit(&self, begun: Begun, files: &Effects) -> Result<WriteOutcome> {
         let Begun { snapshot, transaction, target, condition } = begun;
         let transaction = match transaction {
             Some(transaction) => transaction,
@@ -43,35 +41,23 @@ impl Run {
             effects.read.all();
         }
         let copies = effects.files();
-        let outcome = self.commit_effects(transaction, snapshot, &target, files, effects).await;
+        effects.join(files.clone());
+        let outcome = self.commit_effects(transaction, &target, effects).await;
         if let Err(error) = &outcome {
             take_back(self.table.store(), &copies, error).await;
         }
         outcome
     }
 
-    async fn commit_effects(
-        &self,
-        mut transaction: Transaction,
-        snapshot: Option<Snapshot>,
-        target: &Target,
-        files: &Files,
-        mut effects: Effects,
-    ) -> Result<WriteOutcome> {
-        let mut metrics = WriteMetrics { copied_rows: effects.copied_rows, ..WriteMetrics::default() };
-        metrics.output_rows = files.rows + effects.copied_rows;
-        if snapshot.is_some() && self.options.mode == WriteMode::Overwrite {
+    async fn commit_effects(&self, mut transaction: Transaction, target: &Target, effects: Effects) -> Result<WriteOutcome> {
+        let (new_rows, copied_rows) = (effects.new_rows, effects.copied_rows);
+        let mut metrics = WriteMetrics { output_rows: new_rows + copied_rows, copied_rows, ..WriteMetrics::default() };
+        if transaction.snapshot().is_some() && self.options.mode == WriteMode::Overwrite {
             metrics.deleted_rows = effects.deleted.rows()?;
         }
-        effects.added.extend(files.written.iter().cloned());
-        metrics.set_totals(&effects.register(&mut transaction).await?);
-        if let Some(snapshot) = &snapshot {
-            target.register(&files.marks, &mut transaction, snapshot).await?;
-        } else if !files.marks.is_empty() {
-            transaction.set_metadata(with_marks(target, &files.marks)?);
-        }
+        metrics.set_totals(&effects.register(Some(target), &mut transaction).await?);
         if let Some(application) = &self.options.txn {
-            transaction.record(application, Some(files.rows));
+            transaction.record(application, Some(new_rows));
         }
         let Committed { version, snapshot, conflicts } = transaction.commit(self.operation(target, &metrics)).await?;
         metrics.conflicts = conflicts;
@@ -87,7 +73,7 @@ impl Run {
         snapshot: &Snapshot,
         target: &Target,
         condition: Option<Arc<Filter>>,
-        files: &Files,
+        files: &Effects,
     ) -> Result<Effects> {
         let leaving = self.leaving(snapshot, condition, target, files);
         let read = leaving.read_set(snapshot)?;
@@ -102,13 +88,13 @@ impl Run {
         Ok(Effects { read, ..rewrite.finish(deleted, Moves::default()).await? })
     }
 
-    fn leaving(&self, snapshot: &Snapshot, condition: Option<Arc<Filter>>, target: &Target, files: &Files) -> Leaving {
+    fn leaving(&self, snapshot: &Snapshot, condition: Option<Arc<Filter>>, target: &Target, files: &Effects) -> Leaving {
         let columns = &target.rules.partition_columns;
         match condition {
             Some(filter) => Leaving::Where(filter),
             None if self.options.partitions == PartitionMode::Dynamic && !columns.is_empty() => {
                 let columns = columns.iter().map(|column| column.physical.clone()).collect();
-                Leaving::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(target, &files.written)))
+                Leaving::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(target, &files.added)))
             }
             None => Leaving::All,
         }
@@ -152,12 +138,12 @@ impl Run {
 }
 
 /// Writes the change data of an overwrite, if the commit needs it.
-async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, deleted: &DeletedRows, files: &Files) -> Result<()> {
+async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, deleted: &DeletedRows, files: &Effects) -> Result<()> {
     if !rewrite.records() {
         return Ok(());
     }
     rewrite.record_deleted(deleted).await?;
-    let added = files.written.iter().map(|file| ScanFile::new(file.add.clone(), None)).collect::<Result<Vec<_>>>()?;
+    let added = files.added.iter().map(|file| ScanFile::new(file.add.clone(), None)).collect::<Result<Vec<_>>>()?;
     let mut rows = read_files(snapshot.store(), &snapshot.scan().spec(), added, ReadOptions::default())?;
     while let Some(batch) = rows.try_next().await? {
         let batch = rewrite.shape().written(&batch)?;
@@ -167,10 +153,10 @@ async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, deleted: &DeletedRow
 }
 
 impl WriteMetrics {
-    pub(super) fn add_files(&mut self, written: &[WrittenFile], rows: u64) {
-        self.added_files += written.len() as u64;
-        self.output_rows += rows;
-        self.output_bytes += written.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum::<u64>();
+    pub(super) fn add_files(&mut self, files: &Effects) {
+        self.added_files += files.added.len() as u64;
+        self.output_rows += files.new_rows;
+        self.output_bytes += files.added.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum::<u64>();
     }
 
     fn set_totals(&mut self, totals: &FileTotals) {

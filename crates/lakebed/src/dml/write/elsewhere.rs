@@ -14,16 +14,16 @@ use lakebed_core::schema::StructType;
 use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
 
-use super::run::{Begun, Files, Run, Step, counted_already, outcome_of, write_part};
+use super::run::{Begun, Run, Step, counted_already, outcome_of, write_part};
 use super::task::{WriteTask, WrittenFiles};
 use super::{WriteOptions, WriteOutcome};
+use crate::rows::effects::Effects;
 use crate::rows::search::parse_condition;
 use crate::rows::target::Target;
 use crate::write::account;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::delete_written;
 use crate::write::identity::Part;
-use crate::write::rules::{Filling, WriteRules};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Table};
 
 /// The result of planning a write.
@@ -71,7 +71,7 @@ impl Table {
         for part in &written {
             account::check(self.store().url(), part.rows, &part.adds)?;
         }
-        let files = together(written, &target.rules);
+        let files = together(written);
         if let Some(outcome) = outcome_of(self, after, &files).await? {
             return Ok(outcome);
         }
@@ -87,11 +87,11 @@ impl Table {
         if let Some(outcome) = outcome_of(self, after, &files).await? {
             return Ok(outcome);
         }
-        delete_written(self.store(), &files.written).await;
+        delete_written(self.store(), &files.added).await;
         outcome
     }
 
-    async fn commit_files(&self, task: WriteTask, target: Target, files: &Files) -> Result<WriteOutcome> {
+    async fn commit_files(&self, task: WriteTask, target: Target, files: &Effects) -> Result<WriteOutcome> {
         let run = Run::new(self.clone(), task.schema, task.options, task.now_ms)?;
         let snapshot = match task.version {
             Some(version) => Some(self.snapshot_at(version).await?),
@@ -108,7 +108,7 @@ impl Table {
                 message,
             ));
         }
-        match run.nothing_to_do(snapshot.as_ref(), Some(files.rows)).await? {
+        match run.nothing_to_do(snapshot.as_ref(), Some(files.new_rows)).await? {
             Some(Step::Done(outcome)) => return Ok(*outcome),
             Some(Step::CountRows) => return Err(counted_already()),
             Some(Step::Begun(_)) | None => {}
@@ -172,30 +172,21 @@ pub async fn write_files(
     let parse = |text: &String| parse_condition(&task.table_url, &target.rules.schema, text, task.now_ms);
     let condition = task.options.replace_where.as_ref().map(parse).transpose()?;
     let files = write_part(store, env, data, &target, condition.as_ref(), &task.options, part).await?;
-    let unflushed: Vec<_> = files.written.iter().map(|file| file.unflushed.clone()).collect();
+    let unflushed: Vec<_> = files.added.iter().map(|file| file.unflushed.clone()).collect();
     if let Err(error) = all_flushed(&unflushed).await {
-        delete_written(store, &files.written).await;
+        delete_written(store, &files.added).await;
         return Err(error);
     }
-    let adds = files.written.into_iter().map(|file| file.add).collect();
-    Ok(WrittenFiles { adds, rows: files.rows, marks: files.marks })
+    let adds = files.added.into_iter().map(|file| file.add).collect();
+    Ok(WrittenFiles { adds, rows: files.new_rows, marks: files.marks })
 }
 
-/// Joins the results of all parts. The furthest high-water mark of an identity column counts.
-fn together(written: Vec<WrittenFiles>, rules: &WriteRules) -> Files {
-    let mut files = Files { written: Vec::new(), rows: 0, marks: Vec::new() };
-    let mut marks: HashMap<usize, i64> = HashMap::new();
-    for part in written {
-        files.rows += part.rows;
-        files.written.extend(part.adds.into_iter().map(WrittenFile::safe));
-        for (place, mark) in part.marks {
-            let Some((_, Filling::Identity(identity))) = rules.filled.iter().find(|(filled, _)| *filled == place) else {
-                continue;
-            };
-            marks.entry(place).and_modify(|known| *known = identity.further(*known, mark)).or_insert(mark);
-        }
+/// Joins the results of all parts.
+fn together(written: Vec<WrittenFiles>) -> Effects {
+    let mut all = Effects::default();
+    for WrittenFiles { adds, rows, marks } in written {
+        let added = adds.into_iter().map(WrittenFile::safe).collect();
+        all.join(Effects { added, new_rows: rows, marks, ..Effects::default() });
     }
-    files.marks.extend(marks);
-    files.marks.sort_unstable();
-    files
+    all
 }

@@ -15,6 +15,7 @@ use super::known::version_of;
 use super::options::{PartitionMode, SchemaMode, WriteMode, WriteOptions};
 use super::outcome::{WriteMetrics, WriteOutcome};
 use crate::create::exists;
+use crate::rows::effects::Effects;
 use crate::rows::search::parse_condition;
 use crate::rows::target::Target;
 use crate::transaction::retry::{Retry, Retryable};
@@ -22,7 +23,6 @@ use crate::transaction::{Application, Standing, Transaction};
 use crate::write::account;
 use crate::write::alike::alike;
 use crate::write::check::Check;
-use crate::write::data_file::WrittenFile;
 use crate::write::files::{FileSink, delete_written, take_back};
 use crate::write::fill::Incoming;
 use crate::write::identity::Part;
@@ -80,14 +80,6 @@ pub(super) struct Begun {
     pub(super) target: Target,
     /// The condition that selects the replaced rows, if there is one.
     pub(super) condition: Option<Arc<Filter>>,
-}
-
-/// Files that are written but not committed.
-pub(super) struct Files {
-    pub(super) written: Vec<WrittenFile>,
-    pub(super) rows: u64,
-    /// The indexes of identity columns, with their high-water marks after the write.
-    pub(super) marks: Vec<(usize, i64)>,
 }
 
 impl Run {
@@ -160,24 +152,24 @@ impl Run {
         parse_condition(self.table.store().url(), schema, text, self.now_ms).map(Some)
     }
 
-    async fn write_files(&self, data: RecordBatchStream, begun: &Begun) -> Result<Files> {
+    async fn write_files(&self, data: RecordBatchStream, begun: &Begun) -> Result<Effects> {
         let (store, env) = (self.table.store(), self.table.env());
         write_part(store, env, data, &begun.target, begun.condition.as_ref(), &self.options, Part::WHOLE).await
     }
 
     /// Commits the files. If the commit is impossible, the files are deleted.
-    pub(super) async fn finish(&self, begun: Begun, files: Files) -> Result<WriteOutcome> {
+    pub(super) async fn finish(&self, begun: Begun, files: Effects) -> Result<WriteOutcome> {
         let outcome = self.until_committed(begun, &files).await;
         match &outcome {
-            Ok(outcome) if !outcome.committed => delete_written(self.table.store(), &files.written).await,
+            Ok(outcome) if !outcome.committed => delete_written(self.table.store(), &files.added).await,
             Ok(_) => {}
-            Err(error) => take_back(self.table.store(), &files.written, error).await,
+            Err(error) => take_back(self.table.store(), &files.added, error).await,
         }
         outcome
     }
 
     /// Commits the files, and retries on newer versions after conflicts.
-    pub(super) async fn until_committed(&self, mut begun: Begun, files: &Files) -> Result<WriteOutcome> {
+    pub(super) async fn until_committed(&self, mut begun: Begun, files: &Effects) -> Result<WriteOutcome> {
         let (written_for, mut after) = (begun.target.clone(), begun.snapshot.as_ref().map(Snapshot::version));
         let mut retry = Retry::new(self.table.env(), &self.options.commit_settings(), self.retryable());
         loop {
@@ -188,7 +180,7 @@ impl Run {
                 }
                 Err(error) => retry.again(error).await?,
             }
-            begun = match self.begin(Some(files.rows)).await? {
+            begun = match self.begin(Some(files.new_rows)).await? {
                 Step::Done(outcome) => return Ok(*outcome),
                 Step::CountRows => return Err(counted_already()),
                 Step::Begun(begun) => *begun,
@@ -240,11 +232,11 @@ impl Run {
 }
 
 /// Returns the outcome of a commit of these files, if a version after `after` adds them.
-pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files) -> Result<Option<WriteOutcome>> {
-    let paths = files.written.iter().map(|file| file.add.path.as_str()).collect();
+pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Effects) -> Result<Option<WriteOutcome>> {
+    let paths = files.added.iter().map(|file| file.add.path.as_str()).collect();
     let Some(version) = version_of(table.store(), after, &paths).await? else { return Ok(None) };
     let mut metrics = WriteMetrics::default();
-    metrics.add_files(&files.written, files.rows);
+    metrics.add_files(files);
     Ok(Some(WriteOutcome { version, committed: true, metrics, snapshot: Some(table.snapshot_at(version).await?) }))
 }
 
@@ -272,7 +264,7 @@ pub(super) async fn write_part(
     condition: Option<&Arc<Filter>>,
     options: &WriteOptions,
     part: Part,
-) -> Result<Files> {
+) -> Result<Effects> {
     let rules = &target.rules;
     let check = |filter: &Arc<Filter>| {
         let what = "the predicate of the overwrite".to_owned();
@@ -283,9 +275,9 @@ pub(super) async fn write_part(
     let incoming = Arc::new(incoming);
     let mut sink = FileSink::new(store.clone(), env.clone(), Arc::clone(rules), target.files.clone())?;
     let rows = write_rows(alike(data, options.on_lossy), Arc::clone(&incoming), &mut sink).await;
-    let (rows, written) = sink.finish_after(rows).await?;
-    let written = account::checked(store, rows, written).await?;
-    Ok(Files { written, rows, marks: incoming.identity_marks(rows) })
+    let (new_rows, added) = sink.finish_after(rows).await?;
+    let added = account::checked(store, new_rows, added).await?;
+    Ok(Effects { added, new_rows, marks: incoming.identity_marks(new_rows), ..Effects::default() })
 }
 
 fn check_options(options: &WriteOptions) -> Result<()> {
