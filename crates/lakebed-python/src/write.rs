@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use lakebed::create::CreateMode;
 use lakebed::definition::NewTable;
-use lakebed::dml::write::{PlannedWrite, WriteOptions, WriteOutcome, WriteTask, WrittenFiles, write_files_at};
+use lakebed::dml::Effects;
+use lakebed::dml::write::{PlannedWrite, WriteOptions, WriteOutcome, WriteTask, write_files_at};
 use lakebed::transaction::CommitSettings;
 use lakebed::write::{OnLossy, Part};
 use lakebed::{Error, Result};
@@ -162,8 +163,8 @@ pub fn write_files<'py>(
     Ok(PyBytes::new(py, &written))
 }
 
-fn files_of(written: &[Vec<u8>]) -> Result<Vec<WrittenFiles>> {
-    written.iter().map(|bytes| WrittenFiles::from_bytes(bytes)).collect()
+fn files_of(written: &[Vec<u8>]) -> Result<Vec<Effects>> {
+    written.iter().map(|bytes| Effects::from_bytes(bytes)).collect()
 }
 
 fn write_to(py: Python<'_>, table: lakebed::Table, options: &Options<'_, '_>, data: &Bound<'_, PyAny>) -> PyResult<WriteOutcome> {

@@ -9,7 +9,8 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use futures::TryStreamExt;
 use lakebed::definition::NewTable;
-use lakebed::dml::write::{PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, WrittenFiles, write_files};
+use lakebed::dml::Effects;
+use lakebed::dml::write::{PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, write_files};
 use lakebed::transaction::Application;
 use lakebed::write::Part;
 use lakebed::{ErrorKind, Result};
@@ -52,7 +53,7 @@ async fn plan(builder: &TableBuilder, schema: StructType, options: WriteOptions)
 async fn part(builder: &TableBuilder, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<WrittenFiles> {
     let part = Part { number, of: 3 };
     let written = write_files(&builder.store(), &builder.new_env(), task, part, stream_of(rows)).await?;
-    WrittenFiles::from_bytes(&written.to_bytes()?)
+    Effects::from_bytes(&written.to_bytes()?)
 }
 
 async fn ids(builder: &TableBuilder) -> Vec<i64> {
@@ -275,11 +276,16 @@ async fn new_columns_keep_planned_physical_names() {
 fn written_files_outside_table_are_refused() {
     let bytes = |path: &str| {
         let add = json!({"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true});
-        json!({"written_files": 1, "rows": 1, "marks": [], "adds": [add]}).to_string().into_bytes()
+        json!({
+            "effects": 1, "added": [add], "changes": [], "deleted": [],
+            "new_rows": 1, "copied_rows": 0, "keeps_row_ids": false, "marks": [],
+        })
+        .to_string()
+        .into_bytes()
     };
-    assert_eq!(WrittenFiles::from_bytes(&bytes("a/b.parquet")).unwrap().rows(), 1);
+    assert_eq!(Effects::from_bytes(&bytes("a/b.parquet")).unwrap().new_rows(), 1);
     for outside in ["/etc/passwd", "s3://other/x.parquet", "../x.parquet", "_delta_log/00000000000000000000.json"] {
-        assert!(WrittenFiles::from_bytes(&bytes(outside)).is_err(), "{outside}");
+        assert!(Effects::from_bytes(&bytes(outside)).is_err(), "{outside}");
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
     assert!(refused.message().contains("its format is 9, and this version of lakebed reads format 3"), "{refused}");
@@ -289,7 +295,7 @@ fn written_files_outside_table_are_refused() {
 fn told_otherwise(written: &WrittenFiles, change: impl Fn(&mut serde_json::Value)) -> WrittenFiles {
     let mut told: serde_json::Value = serde_json::from_slice(&written.to_bytes().unwrap()).unwrap();
     change(&mut told);
-    WrittenFiles::from_bytes(&serde_json::to_vec(&told).unwrap()).unwrap()
+    Effects::from_bytes(&serde_json::to_vec(&told).unwrap()).unwrap()
 }
 
 #[tokio::test]
@@ -323,4 +329,26 @@ async fn written_rows_must_add_up() {
     }
     assert_eq!(builder.table().commit_write(task, vec![other, written]).await.unwrap().version, 1);
     assert_eq!(ids(&builder).await, [2, 3, 4]);
+}
+
+#[tokio::test]
+async fn effects_of_changes_are_no_write() {
+    let builder = with_rows(&[1]).await;
+    let task = plan(&builder, id_and_name(), WriteOptions::default()).await;
+    let written = part(&builder, &task, 0, rows([2, 3], "new")).await.unwrap();
+    let file = json!({"path": "a.parquet", "vector": null, "rows": "all"});
+    let changes = json!({"path": "_change_data/c", "partitionValues": {}, "size": 1, "dataChange": false});
+    let cases = [
+        told_otherwise(&written, |told| told["deleted"] = json!([file])),
+        told_otherwise(&written, |told| told["changes"] = json!([changes])),
+        told_otherwise(&written, |told| told["copied_rows"] = json!(1)),
+        told_otherwise(&written, |told| told["keeps_row_ids"] = json!(true)),
+    ];
+    for wrong in cases {
+        let refused = builder.table().commit_write(task.clone(), vec![wrong]).await.unwrap_err();
+        assert_eq!(*refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.message().contains("commits only the effects of parts that add rows"), "{refused}");
+    }
+    assert_eq!(builder.table().commit_write(task, vec![written]).await.unwrap().version, 1);
+    assert_eq!(ids(&builder).await, [1, 2, 3]);
 }

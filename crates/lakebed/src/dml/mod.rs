@@ -11,6 +11,7 @@ mod update;
 pub mod merge;
 pub mod write;
 
+pub use crate::rows::effects::Effects;
 pub use change::{ChangeMetrics, ChangeOptions, ChangeOutcome};
 pub use delete::Delete;
 pub use update::Update;

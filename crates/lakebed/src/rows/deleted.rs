@@ -18,6 +18,19 @@ pub(crate) struct DeletedRows {
     pub(crate) whole: Vec<FileBatch>,
     /// Files that were read to find their deleted rows.
     pub(crate) parts: Vec<PartOfFile>,
+    /// Rows that other processes found. Their files are not looked up yet.
+    pub(crate) named: Vec<NamedRows>,
+}
+
+/// Deleted rows of a file of which only the name is known.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NamedRows {
+    /// The path, as the log spells it.
+    pub(crate) path: String,
+    /// The unique id of the deletion vector that the file had when it was read.
+    pub(crate) vector: Option<String>,
+    /// The newly deleted rows; None if all rows of the file are deleted.
+    pub(crate) rows: Option<DeletionVector>,
 }
 
 /// A file with deleted rows, which may be all of its rows.
@@ -45,17 +58,19 @@ impl DeletedRows {
             }
         }
         self.whole.extend(other.whole);
+        self.named.extend(other.named);
     }
 
     /// Returns whether no row is deleted.
     pub(crate) fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.parts.is_empty()
+        self.whole.is_empty() && self.parts.is_empty() && self.named.is_empty()
     }
 
     /// Returns the number of deleted rows, or `None` if the log does not have the row count of a
     /// whole file.
     pub(crate) fn rows(&self) -> Result<Option<u64>> {
-        Ok(self.rows_of_whole()?.map(|rows| rows + self.rows_of_parts()))
+        let named = self.named.iter().map(|named| named.rows.as_ref().map(DeletionVector::len)).sum::<Option<u64>>();
+        Ok(self.rows_of_whole()?.zip(named).map(|(whole, named)| whole + named + self.rows_of_parts()))
     }
 
     /// Returns the number of rows in whole files, if the log has it for all of them.

@@ -1,6 +1,10 @@
 //! The result of work that writes files, as a plain value. The work itself holds no transaction.
 //! [`Effects::register`] is the only place that adds its result to one.
 
+#[cfg(test)]
+mod tests;
+mod wire;
+
 use super::deleted::{DeletedRows, totals};
 use super::target::Target;
 use crate::transaction::{ReadSet, Transaction};
@@ -8,8 +12,38 @@ use crate::write::data_file::WrittenFile;
 use crate::{Error, Result, Snapshot};
 
 /// The result of work that writes files: a write, a change of rows, or a part of one.
+///
+/// The result is a plain value on one machine. As bytes, it is the result of a task that another
+/// process did.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> lakebed::Result<()> {
+/// use std::collections::HashMap;
+/// use std::sync::Arc;
+/// use arrow_array::{Int64Array, RecordBatch};
+/// use lakebed::dml::Effects;
+/// use lakebed::dml::write::{PlannedWrite, WriteOptions, write_files_at};
+/// use lakebed::write::Part;
+/// use lakebed::{RecordBatchStream, Table};
+/// use lakebed_core::schema::arrow::schema_from_arrow;
+///
+/// let rows = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as _)])?;
+/// let table = Table::at("memory://docs/effects").build()?;
+/// let planned = table.plan_write(schema_from_arrow(&rows.schema())?, WriteOptions::default()).await?;
+/// let PlannedWrite::Task(task) = planned else { unreachable!("the table is new") };
+///
+/// // In each of the writing processes:
+/// let data = RecordBatchStream::from_batches(rows.schema(), vec![rows]);
+/// let bytes = write_files_at(&task, Part { number: 0, of: 1 }, data, HashMap::new(), None).await?.to_bytes()?;
+///
+/// let written = vec![Effects::from_bytes(&bytes)?];
+/// assert_eq!(table.commit_write(*task, written).await?.metrics.output_rows, 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Effects {
+pub struct Effects {
     /// New data files.
     pub(crate) added: Vec<WrittenFile>,
     /// Change data files.
@@ -40,6 +74,16 @@ pub(crate) struct FileTotals {
 }
 
 impl Effects {
+    /// Returns the number of rows in the new data files that are not copies.
+    pub fn new_rows(&self) -> u64 {
+        self.new_rows
+    }
+
+    /// Returns whether the work only added rows.
+    pub(crate) fn only_adds_rows(&self) -> bool {
+        self.changes.is_empty() && self.deleted.is_empty() && self.copied_rows == 0 && !self.keeps_row_ids
+    }
+
     /// Returns all files that were written.
     pub(crate) fn files(&self) -> Vec<WrittenFile> {
         self.added.iter().chain(&self.changes).cloned().collect()
@@ -51,8 +95,8 @@ impl Effects {
         self.added.extend(added);
         self.changes.extend(changes);
         self.deleted.join(deleted);
-        self.new_rows += new_rows;
-        self.copied_rows += copied_rows;
+        self.new_rows = self.new_rows.saturating_add(new_rows);
+        self.copied_rows = self.copied_rows.saturating_add(copied_rows);
         self.keeps_row_ids |= keeps_row_ids;
         self.marks.extend(marks);
         self.read.extend(read);
@@ -61,8 +105,9 @@ impl Effects {
     /// Registers the effects with a transaction. No other place does so. `target` is the new
     /// definition of the table; None if it does not change.
     pub(crate) async fn register(self, target: Option<&Target>, transaction: &mut Transaction) -> Result<FileTotals> {
-        let mut totals = self.totals(transaction)?;
-        let Self { added, changes, deleted, keeps_row_ids, marks, read, .. } = self;
+        let resolved = Self { deleted: resolve(self.deleted, transaction).await?, ..self };
+        let mut totals = resolved.totals(transaction)?;
+        let Self { added, changes, deleted, keeps_row_ids, marks, read, .. } = resolved;
         match target {
             Some(target) => target.register(&marks, transaction).await?,
             None if marks.is_empty() => {}
@@ -117,6 +162,15 @@ impl Effects {
             deletion_vectors_removed,
             ..FileTotals::default()
         })
+    }
+}
+
+/// Returns deleted rows with the files of the version on which the transaction is based.
+async fn resolve(deleted: DeletedRows, transaction: &Transaction) -> Result<DeletedRows> {
+    match transaction.snapshot() {
+        Some(snapshot) => deleted.resolve(snapshot).await,
+        None if deleted.is_empty() => Ok(deleted),
+        None => Err(Error::internal("rows are to be deleted from a table that does not exist")),
     }
 }
 

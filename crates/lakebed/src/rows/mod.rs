@@ -4,6 +4,7 @@
 //! `target` is the table for which new files are written.
 
 pub(crate) mod deleted;
+mod named;
 pub(crate) mod search;
 pub(crate) mod effects;
 pub(crate) mod shape;

@@ -80,6 +80,24 @@ impl WrittenFile {
         Cdc { path, partition_values, size, data_change: false, tags: None }
     }
 
+    /// Returns a change data file that is flushed to disk already.
+    pub fn of_changes(Cdc { path, partition_values, size, .. }: Cdc) -> Self {
+        let add = Add {
+            path,
+            partition_values,
+            size,
+            modification_time: 0,
+            data_change: false,
+            stats: None,
+            tags: None,
+            deletion_vector: None,
+            base_row_id: None,
+            default_row_commit_version: None,
+            clustering_provider: None,
+        };
+        Self::safe(add)
+    }
+
     /// Returns a file that is flushed to disk already.
     pub fn safe(add: Add) -> Self {
         Self { add, unflushed: Unflushed::safe() }

@@ -15,7 +15,7 @@ use super::file_options::FileOptions;
 use super::rules::{Contents, WriteRules};
 
 /// The directory of change data files. PROTOCOL "Change Data Files".
-const CHANGES_DIR: &str = "_change_data";
+pub(crate) const CHANGES_DIR: &str = "_change_data";
 /// The characters of random prefixes.
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 

@@ -15,7 +15,7 @@ use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
 
 use super::run::{Begun, Run, Step, counted_already, outcome_of, write_part};
-use super::task::{WriteTask, WrittenFiles};
+use super::task::WriteTask;
 use super::{WriteOptions, WriteOutcome};
 use crate::rows::effects::Effects;
 use crate::rows::search::parse_condition;
@@ -64,14 +64,14 @@ impl Table {
     /// version already contains the files, its outcome is returned. If a conflict makes the commit
     /// impossible, the files are deleted and the rows have to be written again. If the store fails,
     /// the files stay, and the commit can be tried again.
-    pub async fn commit_write(&self, task: WriteTask, written: Vec<WrittenFiles>) -> Result<WriteOutcome> {
+    pub async fn commit_write(&self, task: WriteTask, written: Vec<Effects>) -> Result<WriteOutcome> {
         let after = task.version;
         let target = Target::new(task.table.clone(), self.store().url(), &task.options.file_settings(), task.now_ms)?;
-        check_partitions(&target, &written)?;
-        for part in &written {
-            account::check(self.store().url(), part.rows, &part.adds)?;
+        let mut files = Effects::default();
+        for part in written {
+            check_part(&target, &part)?;
+            files.join(part);
         }
-        let files = together(written);
         if let Some(outcome) = outcome_of(self, after, &files).await? {
             return Ok(outcome);
         }
@@ -126,8 +126,21 @@ impl Table {
     }
 }
 
+/// Checks that a part only adds rows, that its files belong to this table, and that they hold all
+/// of its rows.
+fn check_part(target: &Target, part: &Effects) -> Result<()> {
+    let table = &target.rules.table;
+    if !part.only_adds_rows() {
+        return Err(Error::invalid_input(format!(
+            "{table}: one of the effects deletes, changes or copies rows; a write commits only the effects of parts that add rows"
+        )));
+    }
+    check_partitions(target, part)?;
+    account::check(table, part.new_rows, part.added.iter().map(|file| &file.add))
+}
+
 /// Checks that new files have a value for each partition column and for no other column.
-fn check_partitions(target: &Target, written: &[WrittenFiles]) -> Result<()> {
+fn check_partitions(target: &Target, part: &Effects) -> Result<()> {
     let columns: HashSet<&str> = target.rules.partition_columns.iter().map(|column| column.physical.as_str()).collect();
     let is_other = |add: &&Add| add.partition_values.keys().map(String::as_str).collect::<HashSet<_>>() != columns;
     match written.iter().flat_map(|files| &files.adds).find(is_other) {
@@ -147,20 +160,14 @@ pub async fn write_files_at(
     data: RecordBatchStream,
     options: HashMap<String, String>,
     credentials: Option<Arc<dyn CredentialSource>>,
-) -> Result<WrittenFiles> {
+) -> Result<Effects> {
     let options = StoreOptions { options, credentials, ..StoreOptions::default() };
     write_files(&Store::open(&task.table_url, options)?, &Env::system(), task, part, data).await
 }
 
 /// Writes the rows of one part of a write. When this returns, the files are durable. If it fails,
 /// no file is left.
-pub async fn write_files(
-    store: &Store,
-    env: &Env,
-    task: &WriteTask,
-    part: Part,
-    data: RecordBatchStream,
-) -> Result<WrittenFiles> {
+pub async fn write_files(store: &Store, env: &Env, task: &WriteTask, part: Part, data: RecordBatchStream) -> Result<Effects> {
     if part.number >= part.of {
         let message = format!(
             "{}: part {} of a write of {} parts does not exist: parts are numbered from 0",
@@ -177,16 +184,5 @@ pub async fn write_files(
         delete_written(store, &files.added).await;
         return Err(error);
     }
-    let adds = files.added.into_iter().map(|file| file.add).collect();
-    Ok(WrittenFiles { adds, rows: files.new_rows, marks: files.marks })
-}
-
-/// Joins the results of all parts.
-fn together(written: Vec<WrittenFiles>) -> Effects {
-    let mut all = Effects::default();
-    for WrittenFiles { adds, rows, marks } in written {
-        let added = adds.into_iter().map(WrittenFile::safe).collect();
-        all.join(Effects { added, new_rows: rows, marks, ..Effects::default() });
-    }
-    all
+    Ok(files)
 }

@@ -19,7 +19,7 @@ use crate::{RecordBatchStream, Result, Table};
 pub use elsewhere::{PlannedWrite, write_files, write_files_at};
 pub use options::{PartitionMode, SchemaMode, WriteMode, WriteOptions};
 pub use outcome::{WriteMetrics, WriteOutcome};
-pub use task::{WriteTask, WrittenFiles};
+pub use task::WriteTask;
 
 /// A write of rows into a table. No row is read before [`run`](Write::run).
 ///

@@ -1,14 +1,13 @@
-//! The tasks of a distributed write and their results.
+//! The task of a distributed write.
 //!
-//! A [`WriteTask`] goes to the writing processes, and [`WrittenFiles`] come back. Both can be
-//! converted to bytes and back. Neither contains secrets: the writing process finds its own
-//! credentials. The bytes are untrusted input, so reading validates them.
+//! A [`WriteTask`] goes to the writing processes, and [`Effects`](crate::dml::Effects) come back.
+//! Both can be converted to bytes and back. Neither contains secrets: the writing process finds its
+//! own credentials. The bytes are untrusted input, so reading validates them.
 
 #[cfg(test)]
 mod tests;
 mod wire;
 
-use lakebed_core::action::Add;
 use lakebed_core::schema::StructType;
 
 use super::WriteOptions;
@@ -32,15 +31,6 @@ pub struct WriteTask {
     pub(super) options: WriteOptions,
     /// The value of the current time in defaults and conditions, so that all processes agree.
     pub(super) now_ms: i64,
-}
-
-/// Files that one process wrote and that no commit contains yet.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct WrittenFiles {
-    pub(super) adds: Vec<Add>,
-    pub(super) rows: u64,
-    /// The indexes of identity columns, with their high-water marks after the write.
-    pub(super) marks: Vec<(usize, i64)>,
 }
 
 impl WriteTask {
@@ -81,12 +71,5 @@ impl WriteTask {
     pub fn with_txn(mut self, txn: Application) -> Self {
         self.options.txn = Some(txn);
         self
-    }
-}
-
-impl WrittenFiles {
-    /// Returns the number of rows in the files.
-    pub fn rows(&self) -> u64 {
-        self.rows
     }
 }

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
-use lakebed_core::path::FilePath;
 use lakebed_core::schema::{PrimitiveType, StructField};
 use lakebed_io::parquet::write::Codec;
 use proptest::prelude::*;
@@ -92,23 +91,6 @@ fn task(options: WriteOptions) -> WriteTask {
     }
 }
 
-fn files(path: &str, rows: u64, stats: Option<String>, value: Option<String>) -> WrittenFiles {
-    let add = Add {
-        path: FilePath::encode(path),
-        partition_values: [("day".to_owned(), value)].into(),
-        size: 5,
-        modification_time: 1,
-        data_change: true,
-        stats,
-        tags: None,
-        deletion_vector: None,
-        base_row_id: None,
-        default_row_commit_version: None,
-        clustering_provider: None,
-    };
-    WrittenFiles { adds: vec![add], rows, marks: vec![(2, i64::MIN)] }
-}
-
 #[test]
 fn a_root_with_credentials_never_becomes_bytes() {
     for root in ["https://user:password@host/t", "https://host/t?sig=abc", "not a url"] {
@@ -127,22 +109,11 @@ proptest! {
     }
 
     #[test]
-    fn files_come_back_from_their_bytes(
-        path in "[^/.\0]{1,20}", rows in any::<u64>(), stats in any::<Option<String>>(), value in any::<Option<String>>(),
-    ) {
-        let files = files(&path, rows, stats, value);
-        prop_assert_eq!(WrittenFiles::from_bytes(&files.to_bytes().unwrap()).unwrap(), files);
-    }
-
-    #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0_usize..2000, with in any::<u8>()) {
-        let read = |bytes: &[u8]| (WriteTask::from_bytes(bytes).is_ok(), WrittenFiles::from_bytes(bytes).is_ok());
-        read(&bytes);
-        let mut good = [task(WriteOptions::default()).to_bytes().unwrap(), files("a.parquet", 1, None, None).to_bytes().unwrap()];
-        for bytes in &mut good {
-            let at = at % bytes.len();
-            bytes[at] = with;
-            read(bytes);
-        }
+        let _ = WriteTask::from_bytes(&bytes);
+        let mut damaged = task(WriteOptions::default()).to_bytes().unwrap();
+        let at = at % damaged.len();
+        damaged[at] = with;
+        let _ = WriteTask::from_bytes(&damaged);
     }
 }

@@ -1,20 +1,17 @@
-//! The bytes of tasks and written files. The format is JSON, because most of the content is log
-//! actions, and because a reader of another version can name the parts that it does not know.
+//! The bytes of tasks. The format is JSON, because most of the content is log actions, and because a
+//! reader of another version can name the parts that it does not know.
 
-use lakebed_core::action::Add;
-use lakebed_core::path::FilePath;
 use lakebed_core::schema;
 use serde::{Deserialize, Serialize};
 
-use super::{WriteTask, WrittenFiles};
+use super::WriteTask;
+use crate::Result;
 use crate::definition::Definition;
 use crate::dml::write::WriteOptions;
-use crate::{Error, Result};
 
-/// The format versions of tasks and of files. They are increased when another version would write
-/// or commit wrongly, or would report the new format as damage.
-const TASK: u32 = 3;
-const FILES: u32 = 1;
+/// The version of the form. It increases when another version would write wrongly, or would report
+/// the new form as damage.
+const FORM: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,15 +23,6 @@ struct Task {
     table: Definition,
     options: WriteOptions,
     now_ms: i64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Files {
-    written_files: u32,
-    rows: u64,
-    marks: Vec<(usize, i64)>,
-    adds: Vec<Add>,
 }
 
 impl WriteTask {
@@ -87,7 +75,7 @@ fn check(add: &Add) -> Result<()> {
 fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
     let task = task.clone();
     crate::wire::to_bytes(&Task {
-        write_task: TASK,
+        write_task: FORM,
         table_url: task.table_url,
         version: task.version,
         schema: task.schema.to_json(),
@@ -98,7 +86,7 @@ fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
 }
 
 fn read_task(bytes: &[u8]) -> Result<WriteTask> {
-    let task: Task = crate::wire::from_bytes(bytes, "write_task", TASK)?;
+    let task: Task = crate::wire::from_bytes(bytes, "write_task", FORM)?;
     Ok(WriteTask {
         table_url: task.table_url,
         version: task.version,
@@ -107,14 +95,4 @@ fn read_task(bytes: &[u8]) -> Result<WriteTask> {
         options: task.options,
         now_ms: task.now_ms,
     })
-}
-
-fn write_files(files: &WrittenFiles) -> Result<Vec<u8>> {
-    let WrittenFiles { adds, rows, marks } = files.clone();
-    crate::wire::to_bytes(&Files { written_files: FILES, rows, marks, adds })
-}
-
-fn read_files(bytes: &[u8]) -> Result<WrittenFiles> {
-    let Files { adds, rows, marks, .. } = crate::wire::from_bytes(bytes, "written_files", FILES)?;
-    Ok(WrittenFiles { adds, rows, marks })
 }
