@@ -11,6 +11,7 @@ use lakebed::transaction::CommitSettings;
 use lakebed::write::{OnLossy, Part};
 use lakebed::{Error, Result};
 use lakebed_core::schema::arrow::schema_from_arrow;
+use lakebed_io::store::StoreOptions;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use pythonize::pythonize;
@@ -159,7 +160,8 @@ pub fn write_files<'py>(
     let task = WriteTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
     let (data, part) = (stream_of(data, task.on_lossy())?, Part { number: part, of: parts });
-    let written = enter(py, async move { write_files_at(&task, part, data, storage_options, credentials).await?.to_bytes() })?;
+    let options = StoreOptions { options: storage_options, credentials, ..StoreOptions::default() };
+    let written = enter(py, async move { write_files_at(&task, part, data, options).await?.to_bytes() })?;
     Ok(PyBytes::new(py, &written))
 }
 

@@ -19,7 +19,6 @@ use crate::{Error, Result, Snapshot};
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> lakebed::Result<()> {
-/// use std::collections::HashMap;
 /// use std::sync::Arc;
 /// use arrow_array::{Int64Array, RecordBatch};
 /// use lakebed::dml::Effects;
@@ -27,6 +26,7 @@ use crate::{Error, Result, Snapshot};
 /// use lakebed::write::Part;
 /// use lakebed::{RecordBatchStream, Table};
 /// use lakebed_core::schema::arrow::schema_from_arrow;
+/// use lakebed_io::store::StoreOptions;
 ///
 /// let rows = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as _)])?;
 /// let table = Table::at("memory://docs/effects").build()?;
@@ -35,7 +35,7 @@ use crate::{Error, Result, Snapshot};
 ///
 /// // In each of the writing processes:
 /// let data = RecordBatchStream::from_batches(rows.schema(), vec![rows]);
-/// let bytes = write_files_at(&task, Part { number: 0, of: 1 }, data, HashMap::new(), None).await?.to_bytes()?;
+/// let bytes = write_files_at(&task, Part { number: 0, of: 1 }, data, StoreOptions::default()).await?.to_bytes()?;
 ///
 /// let written = vec![Effects::from_bytes(&bytes)?];
 /// assert_eq!(table.commit_write(*task, written).await?.metrics.output_rows, 3);

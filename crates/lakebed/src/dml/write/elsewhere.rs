@@ -5,16 +5,16 @@
 //! [`write_files_at`]. [`Table::commit_write`] commits all files as one version. Files that are
 //! never committed are not part of any version.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use lakebed_core::action::Add;
 use lakebed_core::error::ConflictKind;
 use lakebed_core::schema::StructType;
 use lakebed_io::env::Env;
-use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
+use lakebed_io::store::{Store, StoreOptions, all_flushed};
 
-use super::run::{Begun, Run, Step, counted_already, outcome_of, write_part};
+use super::part::PartWriter;
+use super::run::{Begun, Run, Step, counted_already, outcome_of};
 use super::task::WriteTask;
 use super::{WriteOptions, WriteOutcome};
 use crate::rows::effects::Effects;
@@ -154,14 +154,7 @@ fn check_partitions(target: &Target, part: &Effects) -> Result<()> {
 
 /// Writes the rows of one part of a write in a process that has only the task and access to the
 /// store.
-pub async fn write_files_at(
-    task: &WriteTask,
-    part: Part,
-    data: RecordBatchStream,
-    options: HashMap<String, String>,
-    credentials: Option<Arc<dyn CredentialSource>>,
-) -> Result<Effects> {
-    let options = StoreOptions { options, credentials, ..StoreOptions::default() };
+pub async fn write_files_at(task: &WriteTask, part: Part, data: RecordBatchStream, options: StoreOptions) -> Result<Effects> {
     write_files(&Store::open(&task.table_url, options)?, &Env::system(), task, part, data).await
 }
 
@@ -178,7 +171,8 @@ pub async fn write_files(store: &Store, env: &Env, task: &WriteTask, part: Part,
     let target = Target::new(task.table.clone(), &task.table_url, &task.options.file_settings(), task.now_ms)?;
     let parse = |text: &String| parse_condition(&task.table_url, &target.rules.schema, text, task.now_ms);
     let condition = task.options.replace_where.as_ref().map(parse).transpose()?;
-    let files = write_part(store, env, data, &target, condition.as_ref(), &task.options, part).await?;
+    let (condition, on_lossy) = (condition.as_ref(), task.on_lossy());
+    let files = PartWriter { store, env, target: &target, condition, on_lossy }.write(part, data).await?;
     let unflushed: Vec<_> = files.added.iter().map(|file| file.unflushed.clone()).collect();
     if let Err(error) = all_flushed(&unflushed).await {
         delete_written(store, &files.added).await;

@@ -10,6 +10,7 @@ mod elsewhere;
 mod known;
 mod options;
 mod outcome;
+mod part;
 mod run;
 mod target;
 mod task;

@@ -8,25 +8,19 @@ use lakebed_core::error::ConflictKind;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_expr::Filter;
-use lakebed_io::env::Env;
-use lakebed_io::store::Store;
 
 use super::known::version_of;
 use super::options::{PartitionMode, SchemaMode, WriteMode, WriteOptions};
 use super::outcome::{WriteMetrics, WriteOutcome};
+use super::part::PartWriter;
 use crate::create::exists;
 use crate::rows::effects::Effects;
 use crate::rows::search::parse_condition;
 use crate::rows::target::Target;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, Standing, Transaction};
-use crate::write::account;
-use crate::write::alike::alike;
-use crate::write::check::Check;
-use crate::write::files::{FileSink, delete_written, take_back};
-use crate::write::fill::Incoming;
+use crate::write::files::{delete_written, take_back};
 use crate::write::identity::Part;
-use crate::write::input::write_rows;
 use crate::write::settings::check_file_size;
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};
 
@@ -153,8 +147,14 @@ impl Run {
     }
 
     async fn write_files(&self, data: RecordBatchStream, begun: &Begun) -> Result<Effects> {
-        let (store, env) = (self.table.store(), self.table.env());
-        write_part(store, env, data, &begun.target, begun.condition.as_ref(), &self.options, Part::WHOLE).await
+        let writer = PartWriter {
+            store: self.table.store(),
+            env: self.table.env(),
+            target: &begun.target,
+            condition: begun.condition.as_ref(),
+            on_lossy: self.options.on_lossy,
+        };
+        writer.write(Part::WHOLE, data).await
     }
 
     /// Commits the files. If the commit is impossible, the files are deleted.
