@@ -83,8 +83,7 @@ DICTIONARY = (
 
 @dataclass(frozen=True)
 class TableShape:
-    """The schema of a bench table: data columns with statistics and at most one partition column.
-    """
+    """The schema of a bench table: data columns with statistics and at most one partition column."""
 
     columns: dict[str, str]
     partition: tuple[str, str] | None = None

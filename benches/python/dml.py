@@ -141,8 +141,7 @@ def copy(table: Path, to: Path) -> Path:
 
 
 def left_behind(path: Path, sums: dict[str, str]) -> dict[str, Any]:
-    """Returns the content of the table after the change, and the entries of the change in the log.
-    """
+    """Returns the content of the table after the change, and the entries of the change in the log."""
     duckdb = Duckdb()
     duckdb.load()
     columns = ", ".join(["count(*)", *sums.values()])

@@ -102,8 +102,7 @@ def z85(data: bytes) -> str:
 
 
 def deletion_vectors(table: Path, deleted: list[Any]) -> list[dict[str, Any]]:
-    """Writes one file of deletion vectors with a bitmap per data file. Returns their descriptors.
-    """
+    """Writes one file of deletion vectors with a bitmap per data file. Returns their descriptors."""
     name = uuid.UUID(int=int(np.random.default_rng(SEED).integers(1 << 60)) << 64 | 0x4000_8000_0000_0000_0000)
     body, descriptors = bytearray(b"\x01"), []
     for rows in deleted:

@@ -85,8 +85,7 @@ def busy_seconds() -> float:
 
 
 def wait_for_quiet(max_noise: float, patience_s: float) -> None:
-    """Waits until other processes leave the CPUs idle for half a second, or until the time limit.
-    """
+    """Waits until other processes leave the CPUs idle for half a second, or until the time limit."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
         before = busy_seconds()
@@ -97,8 +96,7 @@ def wait_for_quiet(max_noise: float, patience_s: float) -> None:
 
 
 def sample(engine: str, case: Case, time_limit_s: float) -> dict[str, Any]:
-    """Runs one process. `noise` is the number of CPUs that other processes used during the sample.
-    """
+    """Runs one process. `noise` is the number of CPUs that other processes used during the sample."""
 
     def own() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -66,8 +66,7 @@ def root() -> Path:
 
 
 def make_files(table: LogTable) -> pa.Table:
-    """Returns every file that the table ever adds, in order of id, one row each, in flat columns.
-    """
+    """Returns every file that the table ever adds, in order of id, one row each, in flat columns."""
     count = table.base + table.commits * ADDS_PER_COMMIT
     draw = np.random.default_rng(SEED)
     names = draw.bytes(16 * count).hex()
@@ -115,8 +114,7 @@ def _path(column: str, key: str, uuid: str) -> str:
 
 
 def _stats(low: dict[str, Any], high: dict[str, Any]) -> list[str]:
-    """Returns the statistics as JSON text, with timestamps in milliseconds as the format requires.
-    """
+    """Returns the statistics as JSON text, with timestamps in milliseconds as the format requires."""
 
     def rows(values: dict[str, Any]) -> Iterable[str]:
         stamps = np.datetime_as_string(values["ts"], unit="ms")

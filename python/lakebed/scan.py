@@ -41,8 +41,7 @@ class ExplainedConjunct:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The plan of a scan: the files that it would read, and the reasons why it does not skip more.
-    """
+    """The plan of a scan: the files that it would read, and the reasons why it does not skip more."""
 
     #: The table's URL and version.
     table: str

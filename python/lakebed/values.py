@@ -28,8 +28,7 @@ _OF_POLARS = {"Object": "Python objects", "Int128": "numbers of 128 bits", "UInt
 
 
 def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) -> Any:
-    """Returns the values of a column as an array. ``what`` is the word for one value in messages.
-    """
+    """Returns the values of a column as an array. ``what`` is the word for one value in messages."""
     import pyarrow as pa
 
     try:

@@ -90,8 +90,7 @@ def garble(path: Path) -> None:
 
 
 def zero_middle(path: Path) -> None:
-    """Zeroes the bytes between the first and the last quarter. The magic bytes and the footer stay.
-    """
+    """Zeroes the bytes between the first and the last quarter. The magic bytes and the footer stay."""
     content = path.read_bytes()
     quarter = min(len(content) // 4, 400)
     path.write_bytes(content[:16] + bytes(quarter) + content[16 + quarter :])

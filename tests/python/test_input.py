@@ -298,8 +298,7 @@ def test_empty_slices_are_taken(path: str, column: Any) -> None:
 
 
 def lists_without_nulls() -> pa.Array:
-    """Rows [1, 2], null and [5, 6] with elements of a non-null type. The null row has no elements.
-    """
+    """Rows [1, 2], null and [5, 6] with elements of a non-null type. The null row has no elements."""
     element = pa.field("i", pa.int64(), False)
     mask = pa.array([False, True, False])
     return pa.FixedSizeListArray.from_arrays(pa.array([1, 2, None, None, 5, 6]), type=pa.list_(element, 2), mask=mask)

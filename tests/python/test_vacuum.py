@@ -1,5 +1,4 @@
-"""Vacuum from Python: the deleted files, the kept files, and the table in other engines afterwards.
-"""
+"""Vacuum from Python: the deleted files, the kept files, and the table in other engines afterwards."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ Samples = dict[str, dict[str, list[dict[str, Any]]]]
 
 
 def read_samples(paths: list[Path]) -> Samples:
-    """Returns the samples of each case and engine, each with the facts of its machine and session.
-    """
+    """Returns the samples of each case and engine, each with the facts of its machine and session."""
     samples: Samples = {}
     session: dict[str, Any] = {}
     for record in (json.loads(line) for path in paths for line in path.read_text().splitlines()):

@@ -45,8 +45,7 @@ def arrow(frame: Any) -> pa.Table:
 
 
 def series(name: str, values: Any, what: str) -> Any:
-    """Returns a pandas series or another pandas array as an Arrow array. NaN is null, as in pandas.
-    """
+    """Returns a pandas series or another pandas array as an Arrow array. NaN is null, as in pandas."""
     refuse_dtype(name, values.dtype)
     if type(values.dtype).__name__ == "SparseDtype":
         values = values.sparse.to_dense() if hasattr(values, "sparse") else values.to_dense()

@@ -21,8 +21,7 @@ def read(stream: _lakebed.ArrowStream) -> pa.Table:
 
 
 def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
-    """Returns a reader of a stream. Unlike in a C stream, errors keep their class and Ctrl-C works.
-    """
+    """Returns a reader of a stream. Unlike in a C stream, errors keep their class and Ctrl-C works."""
     import pyarrow as pa
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -82,8 +82,7 @@ class StreamOptions:
         return cls(options.path, given, options.access())
 
     def open(self) -> _lakebed.Follow:
-        """Returns the stream, with the table's current schema or the schema that the stream tracks.
-        """
+        """Returns the stream, with the table's current schema or the schema that the stream tracks."""
         return _lakebed.Follow.open({**located(self.path, self.access.options()), "options": self.options})
 
 

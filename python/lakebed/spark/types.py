@@ -163,8 +163,7 @@ def carried_rows(rows: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
 
 
 def converted(column: Column, data_type: DataType, field: StructField) -> Column:
-    """Returns a column as one of the table: with its names of fields, and with intervals of months.
-    """
+    """Returns a column as one of the table: with its names of fields, and with intervals of months."""
     if has_type(field.dataType, lambda leaf: isinstance(leaf, YearMonthIntervalType)):
         # Spark converts a number only to an interval of one unit.
         data_type = _with_months(alone(field), _MONTHS).fields[0].dataType
@@ -192,8 +191,7 @@ def has_type(data_type: DataType, test: Callable[[DataType], bool]) -> bool:
 
 
 def is_void(data_type: DataType) -> bool:
-    """Returns whether it is the type without values except null. No file has a column of this type.
-    """
+    """Returns whether it is the type without values except null. No file has a column of this type."""
     return isinstance(data_type, NullType)
 
 

@@ -39,8 +39,7 @@ def load(names: list[str] | None = None) -> dict[str, Oracle]:
 
 
 def home(case: Case) -> Path:
-    """Returns the folder of a case. It has the table, the oracle and all other files of the case.
-    """
+    """Returns the folder of a case. It has the table, the oracle and all other files of the case."""
     return places.topic_dir(case.topic) / case.name
 
 

@@ -101,8 +101,7 @@ class Make:
         rows.write.format("delta").mode("append").options(**options).save(str(self.path))
 
     def frame(self, query: str, partitions: int = 1) -> DataFrame:
-        """Returns the rows of a query in so many partitions. A write makes one file per partition.
-        """
+        """Returns the rows of a query in so many partitions. A write makes one file per partition."""
         return self.spark.sql(query).coalesce(1) if partitions == 1 else self.spark.sql(query).repartition(partitions)
 
     def log_dir(self) -> Path:

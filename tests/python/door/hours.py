@@ -21,8 +21,7 @@ from door.worker import Worker
 
 
 def kind(case: Case, wrong: str) -> str:
-    """Returns the kind of a failure: the verb, and the message without names, values and numbers.
-    """
+    """Returns the kind of a failure: the verb, and the message without names, values and numbers."""
     words = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|/\S*|\[.*\]|\d+", "…", wrong.splitlines()[0])[:70]
     return f"{case.deed.verb}: {case.deed.wrong.split('=')[0]}: {words}"
 

@@ -22,8 +22,7 @@ _IDS = ["_metadata.row_id", "_metadata.row_commit_version"]
 
 
 def rows(path: str | Path) -> list[str]:
-    """Returns all rows. In a table with row tracking they include the row ids and commit versions.
-    """
+    """Returns all rows. In a table with row tracking they include the row ids and commit versions."""
     table = lb.Table(path)
     tracked = table.properties.get("delta.enableRowTracking") == "true"
     columns = [f"`{name}`" for name in table.schema.names] + (_IDS if tracked else [])

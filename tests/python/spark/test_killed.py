@@ -160,8 +160,7 @@ def is_close(lake: Path) -> bool:
 
 
 def catches_up(lake: Path, driver: subprocess.Popen[str]) -> None:
-    """Waits at most a minute until the stream has read all of the source except the last seconds.
-    """
+    """Waits at most a minute until the stream has read all of the source except the last seconds."""
     until = time.monotonic() + 60
     while not is_close(lake) and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.05)

@@ -1,5 +1,4 @@
-"""Runs the pipeline of examples/pipeline.py stage by stage, and reads its tables with every engine.
-"""
+"""Runs the pipeline of examples/pipeline.py stage by stage, and reads its tables with every engine."""
 
 from __future__ import annotations
 

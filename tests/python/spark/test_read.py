@@ -1,5 +1,4 @@
-"""Reads every table of the corpus with `lbs.read` and both readers, and compares with Delta Spark.
-"""
+"""Reads every table of the corpus with `lbs.read` and both readers, and compares with Delta Spark."""
 
 from __future__ import annotations
 

@@ -43,8 +43,7 @@ class S3:
         return f"s3://{_BUCKET}/{table}"
 
     def stored(self, table: str) -> Counter[str]:
-        """Returns how often each object of a table was written, including writes with lost answers.
-        """
+        """Returns how often each object of a table was written, including writes with lost answers."""
         puts = re.findall(rf" s3_PutObject ({re.escape(table)}/\S+) \S+ 200 ", self.access_log.read_text())
         return Counter(puts)
 

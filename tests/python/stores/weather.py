@@ -89,8 +89,7 @@ class Proxy:
 
     @contextmanager
     def stormy(self, seed: int) -> Iterator[Counter[str]]:
-        """Disturbs and pauses by turns, chosen by the seed. Counts how often each disturbance came.
-        """
+        """Disturbs and pauses by turns, chosen by the seed. Counts how often each disturbance came."""
         seen: Counter[str] = Counter()
         is_over = threading.Event()
         with ThreadPoolExecutor(1) as pool:

@@ -79,8 +79,7 @@ def chars_compared(t: Make) -> None:
 
 @case(where=("c = 'ab'", "c > 'ab'", "c IN ('ab', 'é')", "c LIKE 'ab%'", "c < d", "c = 'a' AND id > 1"))
 def chars_that_partition(t: Make) -> None:
-    """Partition values are padded as well, also those of a checkpoint with typed partition values.
-    """
+    """Partition values are padded as well, also those of a checkpoint with typed partition values."""
     t.sql(
         "CREATE TABLE {t} (id INT, c CHAR(6), d CHAR(3)) USING delta PARTITIONED BY (c)"
         " TBLPROPERTIES ('delta.checkpoint.writeStatsAsStruct' = 'true')"

@@ -211,8 +211,7 @@ def struct_stats_of_far_times(t: Make) -> None:
 
 @case(where=("id = 5", "id = 3"))
 def log_compactions(t: Make) -> None:
-    """Delta's Java kernel writes the compactions. Spark reads compactions but does not write them.
-    """
+    """Delta's Java kernel writes the compactions. Spark reads compactions but does not write them."""
     t.sql("CREATE TABLE {t} (id BIGINT) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     for i in range(4):
         t.append(t.frame(f"SELECT id FROM range({i * 3}, {i * 3 + 3})"))

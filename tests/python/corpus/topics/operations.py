@@ -59,8 +59,7 @@ def clustered(t: Make) -> None:
 
 @case(where=("id = 2", "v = 'new'"))
 def change_data_feed(t: Make) -> None:
-    """The data files of inserts and updates have `_change_type`, which is no column of the table.
-    """
+    """The data files of inserts and updates have `_change_type`, which is no column of the table."""
     t.sql(
         "CREATE TABLE {t} (id BIGINT, v STRING, p INT) USING delta PARTITIONED BY (p)"
         " TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"

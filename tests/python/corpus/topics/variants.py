@@ -183,8 +183,7 @@ def shredded_variants_in_collections(t: Make) -> None:
 
 @case(conf=_SHREDDED, latest_only=True)
 def shredded_variants_at_the_ends(t: Make) -> None:
-    """The least and greatest typed values, among them days and timestamps outside of all calendars.
-    """
+    """The least and greatest typed values, among them days and timestamps outside of all calendars."""
     t.sql("CREATE TABLE {t} (id INT, v VARIANT) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true')")
     kinds = {
         "DATE": ["date_from_unix_date(2147483647)", "DATE '0001-01-01'"],
