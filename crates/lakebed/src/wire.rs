@@ -44,5 +44,7 @@ pub(crate) fn check_root(root: &str) -> Result<()> {
 }
 
 fn invalid(kind: &str, message: impl std::fmt::Display) -> Error {
-    Error::invalid_input(format!("this is not a {} that can be read: {message}", kind.replace('_', " ")))
+    // The name of a kind may be a plural.
+    let this_is = if kind.ends_with('s') { "these are not" } else { "this is not a" };
+    Error::invalid_input(format!("{this_is} {} that can be read: {message}", kind.replace('_', " ")))
 }

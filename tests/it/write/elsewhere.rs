@@ -50,7 +50,7 @@ async fn plan(builder: &TableBuilder, schema: StructType, options: WriteOptions)
 }
 
 /// Writes a part like a process of its own.
-async fn part(builder: &TableBuilder, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<WrittenFiles> {
+async fn part(builder: &TableBuilder, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<Effects> {
     let part = Part { number, of: 3 };
     let written = write_files(&builder.store(), &builder.new_env(), task, part, stream_of(rows)).await?;
     Effects::from_bytes(&written.to_bytes()?)
@@ -292,7 +292,7 @@ fn written_files_outside_table_are_refused() {
 }
 
 /// Returns the files of a part with a change in their bytes.
-fn told_otherwise(written: &WrittenFiles, change: impl Fn(&mut serde_json::Value)) -> WrittenFiles {
+fn told_otherwise(written: &Effects, change: impl Fn(&mut serde_json::Value)) -> Effects {
     let mut told: serde_json::Value = serde_json::from_slice(&written.to_bytes().unwrap()).unwrap();
     change(&mut told);
     Effects::from_bytes(&serde_json::to_vec(&told).unwrap()).unwrap()
@@ -305,14 +305,14 @@ async fn written_rows_must_add_up() {
     let written = part(&builder, &task, 0, rows([2, 3], "new")).await.unwrap();
     let other = part(&builder, &task, 1, rows([4], "new")).await.unwrap();
     let cases = [
-        (told_otherwise(&written, |told| told["rows"] = json!(3)), "3 rows were given, but the new file has 2"),
-        (told_otherwise(&written, |told| told["adds"] = json!([])), "2 rows were given, but the 0 new files have 0"),
+        (told_otherwise(&written, |told| told["new_rows"] = json!(3)), "3 rows were given, but the new file has 2"),
+        (told_otherwise(&written, |told| told["added"] = json!([])), "2 rows were given, but the 0 new files have 0"),
         (
-            told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(r#"{"numRecords":1}"#)),
+            told_otherwise(&written, |told| told["added"][0]["stats"] = json!(r#"{"numRecords":1}"#)),
             "2 rows were given, but the new file has 1",
         ),
         (
-            told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(null)),
+            told_otherwise(&written, |told| told["added"][0]["stats"] = json!(null)),
             "2 rows were given, but the statistics of the new file have no row count",
         ),
     ];

@@ -56,7 +56,11 @@ pub struct Effects {
     pub(crate) copied_rows: u64,
     /// Whether updated and copied rows keep their row ids. Other rows have none before the commit.
     pub(crate) keeps_row_ids: bool,
-    /// The read set of the work.
+    /// The indexes of identity columns, with their high-water marks after the work. A column may be
+    /// listed several times.
+    pub(crate) marks: Vec<(usize, i64)>,
+    /// The read set of the work. It is not part of the bytes: the process that plans distributed
+    /// work knows the predicate, and registers it once for all tasks.
     pub(crate) read: ReadSet,
 }
 

@@ -173,27 +173,3 @@ fn partitions_of(target: &Target, written: &[WrittenFile]) -> HashSet<PartitionT
     };
     written.iter().map(texts).collect()
 }
-
-impl Target {
-    /// Registers the changes of the table's definition in the transaction, with the high-water
-    /// marks of its identity columns.
-    pub(crate) async fn register(
-        &self,
-        marks: &[(usize, i64)],
-        transaction: &mut Transaction,
-        snapshot: &Snapshot,
-    ) -> Result<()> {
-        let counted = if marks.is_empty() { None } else { Some(with_marks(self, marks)?) };
-        self.table.register(counted, transaction, snapshot).await
-    }
-}
-
-/// Returns the metadata with updated high-water marks of identity columns.
-fn with_marks(target: &Target, marks: &[(usize, i64)]) -> Result<Metadata> {
-    let mut schema = target.rules.schema.clone();
-    for (place, mark) in marks {
-        let field = schema.fields.get_mut(*place).ok_or_else(|| Error::internal("an identity column is missing"))?;
-        *field = with_mark(field, *mark);
-    }
-    Ok(Metadata { schema_string: schema.to_json(), ..target.table.metadata.clone() })
-}

@@ -120,8 +120,8 @@ impl Table {
 
     /// Deletes the files of a task for which no commit was tried. After a try,
     /// [`Self::commit_write`] has already cleaned up.
-    pub async fn abort_write(&self, written: Vec<WrittenFiles>) {
-        let files: Vec<WrittenFile> = written.into_iter().flat_map(|files| files.adds).map(WrittenFile::safe).collect();
+    pub async fn abort_write(&self, written: Vec<Effects>) {
+        let files: Vec<WrittenFile> = written.iter().flat_map(Effects::files).collect();
         delete_written(self.store(), &files).await;
     }
 }
@@ -143,7 +143,7 @@ fn check_part(target: &Target, part: &Effects) -> Result<()> {
 fn check_partitions(target: &Target, part: &Effects) -> Result<()> {
     let columns: HashSet<&str> = target.rules.partition_columns.iter().map(|column| column.physical.as_str()).collect();
     let is_other = |add: &&Add| add.partition_values.keys().map(String::as_str).collect::<HashSet<_>>() != columns;
-    match written.iter().flat_map(|files| &files.adds).find(is_other) {
+    match part.added.iter().map(|file| &file.add).find(is_other) {
         Some(add) => Err(Error::invalid_input(format!(
             "{}: the file was written for another table: its partition columns differ",
             add.path

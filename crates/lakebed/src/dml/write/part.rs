@@ -48,5 +48,5 @@ impl PartWriter<'_> {
 /// Returns the check that new rows meet the condition that selects the replaced rows. Otherwise the
 /// same overwrite could not replace them again.
 fn check(rules: &WriteRules, filter: &Arc<Filter>) -> Result<Check> {
-    Check::of_filter(&rules.table, "the condition of the overwrite".to_owned(), filter.as_ref().clone(), &rules.arrow_schema)
+    Check::of_filter(&rules.table, "the predicate of the overwrite".to_owned(), filter.as_ref().clone(), &rules.arrow_schema)
 }

@@ -1,5 +1,5 @@
-//! Runs a write: plans on the newest version, writes files, and commits. After a conflict, the
-//! write is planned again with the files that are already written.
+//! Runs a write: plans on the newest version, writes files, and commits. After a conflict, the plan
+//! is made again, and the files that are already written are used.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(super) struct Run {
 pub(super) enum Step {
     /// There is nothing to do.
     Done(Box<WriteOutcome>),
-    /// The caller has to count the rows of a batch and plan again with their number. The number
+    /// The caller has to count the rows of a batch and begin again with their number. The number
     /// shows whether the table has the batch.
     CountRows,
     Begun(Box<Begun>),
@@ -251,33 +251,6 @@ async fn count_rows(data: &mut RecordBatchStream) -> Result<u64> {
         rows += batch.num_rows() as u64;
     }
     Ok(rows)
-}
-
-/// Writes the rows of one part of a write. If this fails, no file is left. New rows must meet the
-/// condition that selects the replaced rows, because otherwise the same overwrite could not replace
-/// them again.
-pub(super) async fn write_part(
-    store: &Store,
-    env: &Env,
-    data: RecordBatchStream,
-    target: &Target,
-    condition: Option<&Arc<Filter>>,
-    options: &WriteOptions,
-    part: Part,
-) -> Result<Effects> {
-    let rules = &target.rules;
-    let check = |filter: &Arc<Filter>| {
-        let what = "the predicate of the overwrite".to_owned();
-        Check::of_filter(&rules.table, what, filter.as_ref().clone(), &rules.arrow_schema)
-    };
-    let check = condition.map(check).transpose()?;
-    let incoming = Incoming::new(Arc::clone(rules), &data.schema(), options.on_lossy)?.also_checking(check).of_part(part);
-    let incoming = Arc::new(incoming);
-    let mut sink = FileSink::new(store.clone(), env.clone(), Arc::clone(rules), target.files.clone())?;
-    let rows = write_rows(alike(data, options.on_lossy), Arc::clone(&incoming), &mut sink).await;
-    let (new_rows, added) = sink.finish_after(rows).await?;
-    let added = account::checked(store, new_rows, added).await?;
-    Ok(Effects { added, new_rows, marks: incoming.identity_marks(new_rows), ..Effects::default() })
 }
 
 fn check_options(options: &WriteOptions) -> Result<()> {

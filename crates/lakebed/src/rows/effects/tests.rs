@@ -82,7 +82,7 @@ fn check_same(read: &Effects, effects: &Effects) {
 fn bytes_of_something_else_are_refused() {
     for bytes in [b"".as_slice(), b"PAR1", b"{}", b"[]", b"{\"effects\":1}"] {
         let error = Effects::from_bytes(bytes).unwrap_err();
-        assert_eq!(error.message(), "not effects that can be read: its bytes are damaged or of something else");
+        assert_eq!(error.message(), "these are not effects that can be read: its bytes are damaged or of something else");
     }
     check_refused(|effects| effects["effects"] = 2.into(), "of form 2, this version of lakebed reads form 1");
 }
@@ -107,8 +107,8 @@ fn unknown_and_missing_fields_are_refused() {
 #[test]
 fn new_files_outside_table_are_refused() {
     for (path, why) in [
-        ("/etc/passwd", "it is outside of the table"),
-        ("s3://other/x.parquet", "it is outside of the table"),
+        ("/etc/passwd", "it is outside the table"),
+        ("s3://other/x.parquet", "it is outside the table"),
         ("../x.parquet", ".."),
         ("_delta_log/00000000000000000000.json", "it is a file of the log"),
         ("_delta%5Flog/0", "it is a file of the log"),
@@ -124,13 +124,13 @@ fn new_files_outside_table_are_refused() {
 fn contradictory_new_files_are_refused() {
     check_refused(
         |effects| effects["added"][0]["size"] = (-1).into(),
-        "a: not a file that effects can have: its size is negative",
+        "a: effects cannot contain this file: its size is negative",
     );
-    check_refused(|effects| effects["added"][0]["dataChange"] = false.into(), "it says that its rows are not new");
+    check_refused(|effects| effects["added"][0]["dataChange"] = false.into(), "its rows are marked as unchanged (dataChange is false)");
     check_refused(|effects| effects["added"][0]["baseRowId"] = 0.into(), "its rows have ids");
     check_refused(|effects| effects["added"][0]["defaultRowCommitVersion"] = 0.into(), "its rows have ids");
     let vector = json!({"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1});
-    check_refused(|effects| effects["added"][0]["deletionVector"] = vector, "rows of it are deleted");
+    check_refused(|effects| effects["added"][0]["deletionVector"] = vector, "some of its rows are deleted");
     check_refused(|effects| effects["changes"][0]["size"] = (-1).into(), "its size is negative");
     check_refused(
         |effects| effects["changes"][0]["dataChange"] = true.into(),
@@ -139,11 +139,11 @@ fn contradictory_new_files_are_refused() {
     check_refused(|effects| effects["changes"][0]["tags"] = json!({}), "it is change data, but has tags");
     check_refused(
         |effects| effects["added"] = json!([effects["added"][0], effects["added"][0]]),
-        "a: not a file that effects can have: it is added twice",
+        "a: effects cannot contain this file: it is added twice",
     );
     check_refused(
         |effects| effects["deleted"][1]["path"] = "b".into(),
-        "b: not a file that effects can have: it has deleted rows twice",
+        "b: effects cannot contain this file: it has deleted rows twice",
     );
 }
 

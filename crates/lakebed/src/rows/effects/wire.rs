@@ -149,11 +149,11 @@ fn check_added(add: &Add) -> Result<()> {
     let refuse = |why: &str| refused(&add.path, why);
     check_place(&add.path, add.size)?;
     match add {
-        _ if !add.data_change => refuse("it says that its rows are not new"),
+        _ if !add.data_change => refuse("its rows are marked as unchanged (dataChange is false)"),
         _ if add.base_row_id.is_some() || add.default_row_commit_version.is_some() => {
-            refuse("its rows have ids, which only a commit gives")
+            refuse("its rows have row ids already, but only the commit assigns them")
         }
-        _ if add.deletion_vector.is_some() => refuse("rows of it are deleted"),
+        _ if add.deletion_vector.is_some() => refuse("some of its rows are deleted"),
         _ => Ok(()),
     }
 }
@@ -173,7 +173,7 @@ fn check_changes(cdc: &Cdc) -> Result<()> {
 /// but not in the log.
 fn check_place(path: &str, size: i64) -> Result<String> {
     match FilePath::parse(path)? {
-        FilePath::Absolute(_) => refused(path, "it is outside of the table"),
+        FilePath::Absolute(_) => refused(path, "it is outside the table"),
         FilePath::Relative(place) if place.split('/').next() == Some(LOG_DIR) => refused(path, "it is a file of the log"),
         FilePath::Relative(_) if size < 0 => refused(path, "its size is negative"),
         FilePath::Relative(place) => Ok(place),
@@ -189,5 +189,5 @@ fn check_once<'a>(paths: impl Iterator<Item = &'a String>, what: &str) -> Result
 }
 
 fn refused<T>(path: &str, why: &str) -> Result<T> {
-    Err(Error::invalid_input(format!("{path}: not a file that effects can have: {why}")))
+    Err(Error::invalid_input(format!("{path}: effects cannot contain this file: {why}")))
 }

@@ -41,37 +41,6 @@ impl WriteTask {
     }
 }
 
-impl WrittenFiles {
-    /// Returns the files as bytes, in the format of this version of lakebed.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        write_files(self)
-    }
-
-    /// Reads files from bytes that [`Self::to_bytes`] wrote.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let files = read_files(bytes)?;
-        files.adds.iter().try_for_each(check)?;
-        Ok(files)
-    }
-}
-
-/// Checks that a new file is below the table's root and has no deleted rows.
-fn check(add: &Add) -> Result<()> {
-    let refuse =
-        |why: &str| Err(Error::invalid_input(format!("{}: this file was not written by a task of a write: {why}", add.path)));
-    match FilePath::parse(&add.path)? {
-        FilePath::Absolute(_) => refuse("it is outside the table"),
-        FilePath::Relative(path) if path.split('/').next() == Some("_delta_log") => refuse("it is a file of the log"),
-        FilePath::Relative(_) if !add.data_change => refuse("its rows are marked as unchanged (dataChange is false)"),
-        FilePath::Relative(_) if add.base_row_id.is_some() || add.default_row_commit_version.is_some() => {
-            refuse("its rows have row ids already, but only the commit assigns them")
-        }
-        FilePath::Relative(_) if add.size < 0 => refuse("its size is negative"),
-        FilePath::Relative(_) if add.deletion_vector.is_some() => refuse("some of its rows are deleted"),
-        FilePath::Relative(_) => Ok(()),
-    }
-}
-
 fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
     let task = task.clone();
     crate::wire::to_bytes(&Task {
