@@ -17,7 +17,7 @@ pub(crate) fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>> {
 /// Decodes a value. The bytes contain the number of their form under the name of their kind.
 pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8], kind: &str, form: u32) -> Result<T> {
     let malformed =
-        |error: serde_json::Error| invalid(kind, "its bytes are damaged, or they are of another kind").with_source(error);
+        |error: serde_json::Error| invalid(kind, "the bytes are damaged, or they are of another kind").with_source(error);
     let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
     match value.get(kind).and_then(Value::as_u64) {
         Some(found) if found == u64::from(form) => serde_json::from_value(value).map_err(malformed),
@@ -28,7 +28,7 @@ pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8], kind: &str, form: u3
                  processes"
             ),
         )),
-        None => Err(invalid(kind, "its bytes are damaged, or they are of another kind")),
+        None => Err(invalid(kind, "the bytes are damaged, or they are of another kind")),
     }
 }
 

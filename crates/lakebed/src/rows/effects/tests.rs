@@ -82,9 +82,9 @@ fn check_same(read: &Effects, effects: &Effects) {
 fn bytes_of_something_else_are_refused() {
     for bytes in [b"".as_slice(), b"PAR1", b"{}", b"[]", b"{\"effects\":1}"] {
         let error = Effects::from_bytes(bytes).unwrap_err();
-        assert_eq!(error.message(), "these are not effects that can be read: its bytes are damaged or of something else");
+        assert_eq!(error.message(), "these are not effects that can be read: the bytes are damaged, or they are of another kind");
     }
-    check_refused(|effects| effects["effects"] = 2.into(), "of form 2, this version of lakebed reads form 1");
+    check_refused(|effects| effects["effects"] = 2.into(), "its format is 2, and this version of lakebed reads format 1");
 }
 
 #[test]
