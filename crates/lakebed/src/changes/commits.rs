@@ -15,7 +15,7 @@ use lakebed_io::log::{self, CommitPart, ListedLogFile};
 use lakebed_io::store::Store;
 use regex::Regex;
 
-use crate::scan::{FileRows, ScanFile};
+use crate::scan::{FileRowTracking, FileRows, ScanFile};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of earlier versions from which the times of files are made increasing, as in Delta
@@ -166,8 +166,10 @@ fn removed(remove: RemoveRef<'_>, partition_columns: &[String]) -> ScanFile {
         size: remove.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
         partition_values: remove.partition_values.unwrap_or_default(),
         deletion_vector: remove.deletion_vector.map(FileRows::Stored),
-        base_row_id: remove.base_row_id,
-        default_row_commit_version: remove.default_row_commit_version,
+        row_tracking: FileRowTracking {
+            base_row_id: remove.base_row_id,
+            default_row_commit_version: remove.default_row_commit_version,
+        },
         ..ScanFile::default()
     }
 }

@@ -10,6 +10,7 @@ use lakebed_io::dv::read_deletion_vector;
 use lakebed_io::store::Store;
 
 use super::row_column::FileChange;
+use super::row_tracking::FileRowTracking;
 use crate::{Error, Result};
 
 /// A data file with its facts from the log, and the rows of it that belong to the scan.
@@ -31,10 +32,8 @@ pub struct ScanFile {
     pub only: Option<FileRows>,
     /// The number of rows including deleted ones, if the log gives it.
     pub num_records: Option<u64>,
-    /// The row id of the file's first row.
-    pub base_row_id: Option<i64>,
-    /// The commit version of rows that do not store their own.
-    pub default_row_commit_version: Option<i64>,
+    /// The row id of the first row, and the commit version of rows that do not store their own.
+    pub row_tracking: FileRowTracking,
     /// The modification time, in milliseconds since the epoch.
     pub modification_time: i64,
     /// The change of the table that the rows of this file describe, in a change data feed.
@@ -60,8 +59,10 @@ impl ScanFile {
             partition_values: add.partition_values,
             deletion_vector: add.deletion_vector.map(FileRows::Stored),
             num_records,
-            base_row_id: add.base_row_id,
-            default_row_commit_version: add.default_row_commit_version,
+            row_tracking: FileRowTracking {
+                base_row_id: add.base_row_id,
+                default_row_commit_version: add.default_row_commit_version,
+            },
             modification_time: add.modification_time,
             ..Self::default()
         })
@@ -86,7 +87,7 @@ impl ScanFile {
             rows.check()?;
         }
         self.live_rows()?;
-        if self.base_row_id.is_some_and(|id| id < 0) {
+        if self.row_tracking.base_row_id.is_some_and(|id| id < 0) {
             return Err(Error::corrupt(&self.path, "its first row id is negative"));
         }
         if self.range.as_ref().is_some_and(|range| range.start >= range.end) {

@@ -5,6 +5,7 @@
 //! them as bytes for another process.
 
 mod row_column;
+mod row_tracking;
 mod file;
 mod spec;
 pub(crate) mod output;
@@ -31,6 +32,7 @@ use crate::{Error, Result, Snapshot};
 pub use explain::{ExplainedConjunct, Explanation};
 pub use file::{FileRows, ScanFile};
 pub use row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
+pub use row_tracking::{FileRowTracking, MaterializedColumns};
 pub use spec::ScanSpec;
 pub use task::{ScanTask, read_task, read_task_at};
 

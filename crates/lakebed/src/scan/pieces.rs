@@ -12,6 +12,7 @@ use super::balance::balanced;
 use super::file::{FileRows, ScanFile};
 use super::plan::{Plan, PlanOptions};
 use super::read::{ReadOptions, read_files};
+use super::row_tracking::{FileRowTracking, MaterializedColumns};
 use super::spec::ScanSpec;
 use super::{Scan, ScanTask};
 use crate::runtime::stream::{RecordBatchStream, produce};
@@ -126,8 +127,10 @@ impl Scan {
             now_ms: self.now_ms,
             limit: self.limit,
             row_columns: self.row_columns.clone(),
-            materialized_row_id: snapshot.properties().materialized_row_id_column.clone(),
-            materialized_row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
+            materialized: MaterializedColumns {
+                row_id: snapshot.properties().materialized_row_id_column.clone(),
+                row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
+            },
         }
     }
 
@@ -153,8 +156,10 @@ impl ScanFile {
                 partition_values: values.collect(),
                 deletion_vector: batch.deletion_vector(row)?.map(FileRows::Stored),
                 num_records: None,
-                base_row_id: row_ids.is_valid(row).then(|| row_ids.value(row)),
-                default_row_commit_version: versions.is_valid(row).then(|| versions.value(row)),
+                row_tracking: FileRowTracking {
+                    base_row_id: row_ids.is_valid(row).then(|| row_ids.value(row)),
+                    default_row_commit_version: versions.is_valid(row).then(|| versions.value(row)),
+                },
                 modification_time: times.value(row),
                 ..Self::default()
             })

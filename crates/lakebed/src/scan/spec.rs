@@ -6,6 +6,7 @@ use lakebed_core::schema::mapping::MappingMode;
 use lakebed_expr::Predicate;
 
 use super::row_column::RowColumn;
+use super::row_tracking::MaterializedColumns;
 
 /// The conversion of rows of data files to rows of a scan. All files of a scan share one spec.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,10 +31,6 @@ pub struct ScanSpec {
     pub limit: Option<u64>,
     /// Columns about rows, behind the columns of the table.
     pub row_columns: Vec<RowColumn>,
-    /// The column of data files that stores the ids of rows that moved. A table property gives its
-    /// name.
-    pub materialized_row_id: Option<String>,
-    /// The column of data files that stores the commit versions of rows that moved. A table
-    /// property gives its name.
-    pub materialized_row_commit_version: Option<String>,
+    /// The columns of data files that store the ids and commit versions of rows that moved.
+    pub materialized: MaterializedColumns,
 }

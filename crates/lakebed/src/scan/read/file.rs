@@ -22,6 +22,7 @@ use super::rows::Rows;
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;
 use crate::scan::row_column::{ChangeType, FileChange};
+use crate::scan::row_tracking::FileRowTracking;
 use crate::{Error, Result};
 
 /// The greatest number of rows of a file from which only some rows are read. Such rows are stored
@@ -37,8 +38,7 @@ pub(super) struct OpenFile {
     /// The path as the log spells it.
     path: String,
     size: u64,
-    base_row_id: Option<i64>,
-    default_row_commit_version: Option<i64>,
+    row_tracking: FileRowTracking,
     change: Option<FileChange>,
     /// The values and types of the partition columns.
     constants: Vec<(Scalar, PrimitiveType)>,
@@ -86,8 +86,7 @@ impl OpenFile {
             index,
             path: file.path,
             size: file.size,
-            base_row_id: file.base_row_id,
-            default_row_commit_version: file.default_row_commit_version,
+            row_tracking: file.row_tracking,
             change: file.change,
             constants,
             content,
@@ -117,14 +116,10 @@ impl OpenFile {
         self.size
     }
 
-    /// Returns the row id of the first row, if the table has row tracking.
-    pub(super) fn base_row_id(&self) -> Option<i64> {
-        self.base_row_id
-    }
-
-    /// Returns the commit version of rows that store none of their own.
-    pub(super) fn default_row_commit_version(&self) -> Option<i64> {
-        self.default_row_commit_version
+    /// Returns the row id of the first row and the commit version of rows that store none of their
+    /// own.
+    pub(super) fn row_tracking(&self) -> FileRowTracking {
+        self.row_tracking
     }
 
     /// Returns the change of the table that the rows describe.

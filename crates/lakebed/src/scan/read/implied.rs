@@ -16,16 +16,15 @@ use lakebed_core::stats::StatKind;
 use super::job::Job;
 use crate::scan::file::ScanFile;
 use crate::scan::row_column::RowColumnKind;
+use crate::scan::row_tracking::{FileRowTracking, MaterializedColumns};
 
 /// The known facts about the rows of a file before it is opened.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Logged {
     path: String,
     size_bytes: u64,
-    base_row_id: Option<i64>,
-    default_row_commit_version: Option<i64>,
-    moved_ids: Option<String>,
-    moved_versions: Option<String>,
+    row_tracking: FileRowTracking,
+    materialized: MaterializedColumns,
 }
 
 /// The stored values of rows that moved, for some runs of rows.
@@ -38,22 +37,19 @@ pub(super) struct Moved {
 
 impl Logged {
     pub(super) fn new(job: &Job, file: &ScanFile) -> Self {
-        let (moved_ids, moved_versions) = job.moved();
         Self {
             path: file.path.clone(),
             size_bytes: file.size,
-            base_row_id: file.base_row_id,
-            default_row_commit_version: file.default_row_commit_version,
-            moved_ids: moved_ids.cloned(),
-            moved_versions: moved_versions.cloned(),
+            row_tracking: file.row_tracking,
+            materialized: job.materialized().clone(),
         }
     }
 
     /// Returns the column in which a file stores this `_metadata` column for rows that moved.
     pub(super) fn moved_column(&self, of: RowColumnKind) -> Option<&str> {
         match of {
-            RowColumnKind::RowId => self.moved_ids.as_deref(),
-            RowColumnKind::RowCommitVersion => self.moved_versions.as_deref(),
+            RowColumnKind::RowId => self.materialized.row_id.as_deref(),
+            RowColumnKind::RowCommitVersion => self.materialized.row_commit_version.as_deref(),
             _ => None,
         }
     }
@@ -73,8 +69,8 @@ impl Logged {
             _ => None,
         };
         let fresh = |run: &Range<u64>| match of {
-            RowColumnKind::RowId => self.base_row_id?.checked_add(position(run)?),
-            RowColumnKind::RowCommitVersion => self.default_row_commit_version,
+            RowColumnKind::RowId => self.row_tracking.base_row_id?.checked_add(position(run)?),
+            RowColumnKind::RowCommitVersion => self.row_tracking.default_row_commit_version,
             RowColumnKind::RowIndex => position(run),
             RowColumnKind::FileSize => i64::try_from(self.size_bytes).ok(),
             _ => None,
@@ -108,7 +104,8 @@ mod tests {
 
     #[track_caller]
     fn check(of: RowColumnKind, moved: Option<(Vec<Option<i64>>, Vec<Option<i64>>)>, min: &[Option<i64>], max: &[Option<i64>]) {
-        let logged = Logged { base_row_id: Some(100), default_row_commit_version: Some(7), ..Logged::default() };
+        let row_tracking = FileRowTracking { base_row_id: Some(100), default_row_commit_version: Some(7) };
+        let logged = Logged { row_tracking, ..Logged::default() };
         let moved = moved.map(|(bounds, nulls)| Moved {
             bounds: Arc::new(Int64Array::from(bounds)),
             nulls: Arc::new(Int64Array::from(nulls)),

@@ -21,6 +21,7 @@ use crate::scan::asked::parse_row_filter;
 use crate::scan::file::ScanFile;
 use crate::scan::output::OutputColumn;
 use crate::scan::row_column::{ChangeType, RowColumnKind};
+use crate::scan::row_tracking::MaterializedColumns;
 use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
 
@@ -42,8 +43,7 @@ pub(super) struct Job {
     condition: Option<Condition>,
     /// The sources of the `_metadata` columns in the condition.
     asked: Vec<Slot>,
-    moved_ids: Option<String>,
-    moved_versions: Option<String>,
+    materialized: MaterializedColumns,
     pruner: Option<Pruner>,
     wanted: Wanted,
     output: Output,
@@ -165,8 +165,7 @@ impl Job {
             partition_columns,
             condition,
             asked,
-            moved_ids: spec.materialized_row_id.clone(),
-            moved_versions: spec.materialized_row_commit_version.clone(),
+            materialized: spec.materialized.clone(),
             pruner,
             wanted,
             output,
@@ -222,8 +221,8 @@ impl Job {
     }
 
     /// Returns the columns in which files store the ids and the versions of rows that moved.
-    pub(super) fn moved(&self) -> (Option<&String>, Option<&String>) {
-        (self.moved_ids.as_ref(), self.moved_versions.as_ref())
+    pub(super) fn materialized(&self) -> &MaterializedColumns {
+        &self.materialized
     }
 
     /// Returns the sources of the `_metadata` columns in the condition, in the order of the
@@ -333,8 +332,8 @@ impl Wanted {
             RowColumnKind::FileSize => Slot::FileSize,
             RowColumnKind::FileIndex => Slot::FileIndex,
             RowColumnKind::RowIndex => Slot::RowIndex,
-            RowColumnKind::RowId => Slot::RowId(self.moved(spec.materialized_row_id.as_ref())),
-            RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(self.moved(spec.materialized_row_commit_version.as_ref())),
+            RowColumnKind::RowId => Slot::RowId(self.moved(spec.materialized.row_id.as_ref())),
+            RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(self.moved(spec.materialized.row_commit_version.as_ref())),
             RowColumnKind::ChangeType => Slot::ChangeType(
                 read.iter().any(rows_tell).then(|| self.position_by_name(ChangeType::CHANGE_TYPE_COLUMN, PrimitiveType::String)),
             ),

@@ -253,13 +253,13 @@ impl Packing {
             Slot::RowIndex => Arc::clone(positions.ok_or_else(|| Error::internal("row positions are missing"))?),
             Slot::RowId(moved) => {
                 let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>());
-                let base = self.file.base_row_id();
+                let base = self.file.row_tracking().base_row_id;
                 let fresh =
                     |row: usize| Some(base?.wrapping_add(positions.filter(|positions| row < positions.len())?.value(row)));
                 moved_or(moved.and_then(|position| columns.columns.get(position)), count, fresh)
             }
             Slot::RowCommitVersion(moved) => {
-                let version = self.file.default_row_commit_version();
+                let version = self.file.row_tracking().default_row_commit_version;
                 moved_or(moved.and_then(|position| columns.columns.get(position)), count, |_| version)
             }
             Slot::ChangeType(position) => {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::scan::file::FileRows;
 use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
+use crate::scan::row_tracking::{FileRowTracking, MaterializedColumns};
 
 fn schema() -> StructType {
     StructType {
@@ -36,8 +37,7 @@ fn file(path: &str) -> ScanFile {
         deletion_vector: Some(FileRows::Stored(vector())),
         only: Some(FileRows::Stored(DeletionVectorDescriptor { offset: None, ..vector() })),
         num_records: Some(100),
-        base_row_id: Some(7),
-        default_row_commit_version: Some(3),
+        row_tracking: FileRowTracking { base_row_id: Some(7), default_row_commit_version: Some(3) },
         modification_time: 1_700_000_000_000,
         change: Some(FileChange { change_type: ChangeType::InFile, version: 9, timestamp_ms: 1_700_000_000_001 }),
     }
@@ -57,8 +57,10 @@ fn task() -> ScanTask {
             RowColumn { kind: RowColumnKind::FilePath, name: "_path".to_owned() },
             RowColumn { kind: RowColumnKind::RowId, name: "_id".to_owned() },
         ],
-        materialized_row_id: Some("_row-id-col-1".to_owned()),
-        materialized_row_commit_version: Some("_row-commit-version-col-1".to_owned()),
+        materialized: MaterializedColumns {
+            row_id: Some("_row-id-col-1".to_owned()),
+            row_commit_version: Some("_row-commit-version-col-1".to_owned()),
+        },
     };
     let other = ScanFile { path: "s3://other/c.parquet".to_owned(), ..Default::default() };
     ScanTask { spec, files: vec![file("day=2026-11-21/a%20b.parquet"), other] }

@@ -12,6 +12,7 @@ use lakebed_expr::Predicate;
 use super::ScanTask;
 use crate::scan::file::{FileRows, ScanFile, invalid_task};
 use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
+use crate::scan::row_tracking::{FileRowTracking, MaterializedColumns};
 use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
 
@@ -104,8 +105,8 @@ fn write(task: &ScanTask) -> Result<Vec<u8>> {
         now_ms: task.now_ms,
         limit: task.limit,
         row_columns: task.row_columns.into_iter().map(|column| (column.kind.name().to_owned(), column.name)).collect(),
-        materialized_row_id: task.materialized_row_id,
-        materialized_row_commit_version: task.materialized_row_commit_version,
+        materialized_row_id: task.materialized.row_id,
+        materialized_row_commit_version: task.materialized.row_commit_version,
         files: files.into_iter().map(File::try_from).collect::<Result<_>>()?,
     };
     crate::wire::to_bytes(&wire)
@@ -127,8 +128,10 @@ fn read(bytes: &[u8]) -> Result<ScanTask> {
         now_ms: wire.now_ms,
         limit: wire.limit,
         row_columns: row_columns.collect::<Result<_>>()?,
-        materialized_row_id: wire.materialized_row_id,
-        materialized_row_commit_version: wire.materialized_row_commit_version,
+        materialized: MaterializedColumns {
+            row_id: wire.materialized_row_id,
+            row_commit_version: wire.materialized_row_commit_version,
+        },
     };
     Ok(ScanTask { spec, files: wire.files.into_iter().map(ScanFile::try_from).collect::<Result<_>>()? })
 }
@@ -145,8 +148,8 @@ impl TryFrom<ScanFile> for File {
             deletion_vector: file.deletion_vector.map(FileRows::into_descriptor).transpose()?,
             only_deleted_by: file.only.map(FileRows::into_descriptor).transpose()?,
             num_records: file.num_records,
-            base_row_id: file.base_row_id,
-            default_row_commit_version: file.default_row_commit_version,
+            base_row_id: file.row_tracking.base_row_id,
+            default_row_commit_version: file.row_tracking.default_row_commit_version,
             modification_time: file.modification_time,
             change: file.change.map(Change::from),
         })
@@ -165,8 +168,10 @@ impl TryFrom<File> for ScanFile {
             deletion_vector: file.deletion_vector.map(FileRows::Stored),
             only: file.only_deleted_by.map(FileRows::Stored),
             num_records: file.num_records,
-            base_row_id: file.base_row_id,
-            default_row_commit_version: file.default_row_commit_version,
+            row_tracking: FileRowTracking {
+                base_row_id: file.base_row_id,
+                default_row_commit_version: file.default_row_commit_version,
+            },
             modification_time: file.modification_time,
             change: file.change.map(FileChange::try_from).transpose()?,
         })

@@ -12,7 +12,7 @@ use lakebed_core::schema::PrimitiveType;
 use super::*;
 use crate::scan::balance::balanced;
 use crate::scan::read::RowTest;
-use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind};
+use crate::scan::{ChangeType, FileChange, FileRowTracking, RowColumn, RowColumnKind};
 
 /// Returns a file with columns `a` (long) and `t` (string), with small pages and row groups of
 /// `group` rows.
@@ -90,8 +90,8 @@ async fn row_ids_are_stored_or_counted() {
     let mut table = table();
     table.task.spec.row_columns =
         vec![row_column(RowColumnKind::RowId, "_id"), row_column(RowColumnKind::RowCommitVersion, "_version")];
-    table.task.spec.materialized_row_id = Some("_row-id-col-x".to_owned());
-    table.task.spec.materialized_row_commit_version = Some("_row-version-col-x".to_owned());
+    table.task.spec.materialized.row_id = Some("_row-id-col-x".to_owned());
+    table.task.spec.materialized.row_commit_version = Some("_row-version-col-x".to_owned());
     let column = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
     let moved = vec![
         ("a", column(vec![Some(1), Some(2), Some(3)])),
@@ -99,9 +99,9 @@ async fn row_ids_are_stored_or_counted() {
         ("_row-version-col-x", column(vec![None, Some(4), None])),
     ];
     let file = table.add(parquet(moved)).await;
-    (file.base_row_id, file.default_row_commit_version) = (Some(100), Some(7));
+    file.row_tracking = FileRowTracking { base_row_id: Some(100), default_row_commit_version: Some(7) };
     let file = table.add(counted(2, 10)).await;
-    (file.base_row_id, file.default_row_commit_version) = (Some(50), Some(8));
+    file.row_tracking = FileRowTracking { base_row_id: Some(50), default_row_commit_version: Some(8) };
     table.add(counted(1, 10)).await;
     table.columns(&["a"]);
     assert_eq!(table.rows().await, ["1|900|7", "2|101|4", "3|901|7", "0|50|8", "1|51|8", "0|-|-"]);
@@ -152,7 +152,7 @@ async fn scan_without_columns_reads_only_log() {
 async fn parts_of_file_give_rows_once() {
     let mut table = table();
     let file = table.add(counted(100, 30)).await;
-    (file.deletion_vector, file.base_row_id, file.num_records) = (deleting([45]), Some(1000), Some(100));
+    (file.deletion_vector, file.row_tracking.base_row_id, file.num_records) = (deleting([45]), Some(1000), Some(100));
     table.task.spec.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::RowId, "_id")];
     table.columns(&[]);
     let expected: Vec<String> = (0..100).filter(|row| *row != 45).map(|row| format!("{row}|{}", 1000 + row)).collect();
@@ -363,7 +363,7 @@ async fn row_condition_reads_one_group_per_file() {
     let mut table = table();
     for base in [0, 100, 200] {
         let file = table.add(counted(100, 10)).await;
-        (file.base_row_id, file.default_row_commit_version) = (Some(base), Some(base / 100));
+        file.row_tracking = FileRowTracking { base_row_id: Some(base), default_row_commit_version: Some(base / 100) };
     }
     table.columns(&["t"]);
     let check = async |table: &mut Table, filter: &str, expected: &[&str], looked_at: u64| {
@@ -382,7 +382,7 @@ async fn row_condition_reads_one_group_per_file() {
     check(&mut table, "_metadata.file_size < 5", &[], 0).await;
     check(&mut table, "NOT _metadata.row_id >= 2", &["t0", "t1"], 10).await;
     check(&mut table, "_metadata.row_id % 100 = 7", &["t7"; 3], 30).await;
-    table.task.files[0].base_row_id = None;
+    table.task.files[0].row_tracking.base_row_id = None;
     check(&mut table, "_metadata.row_id IS NULL AND a = 5", &["t5"], 30).await;
     check(&mut table, "_metadata.row_id < 3", &[], 100).await;
 }
@@ -435,7 +435,7 @@ async fn table_column_wins_over_row_column() {
     let field = Arc::new(Field::new("row_id", arrow_schema::DataType::Int64, true));
     let values = Arc::new(Int64Array::from(vec![7, 8])) as ArrayRef;
     let own = Arc::new(arrow_array::StructArray::from(vec![(field, values)])) as ArrayRef;
-    table.add(parquet(vec![("_Metadata", own)])).await.base_row_id = Some(0);
+    table.add(parquet(vec![("_Metadata", own)])).await.row_tracking.base_row_id = Some(0);
     assert_eq!(table.filter("_metadata.row_id = 8").rows().await, ["{row_id: 8}"]);
 }
 
@@ -492,8 +492,8 @@ proptest! {
                 .set_write_batch_size(7)
                 .set_statistics_enabled(statistics)
                 .build();
-            table.add(write(&batch, properties)).await.base_row_id = base;
-            table.task.spec.materialized_row_id = Some("_row-id-x".to_owned());
+            table.add(write(&batch, properties)).await.row_tracking.base_row_id = base;
+            table.task.spec.materialized.row_id = Some("_row-id-x".to_owned());
             table.columns(if selects { &["a", "_metadata.row_id"] } else { &["a"] });
             table.filter(&format!("_metadata.row_id {operator} {value}"));
             table.rows().await
