@@ -17,7 +17,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use super::bounds::{Bounds, Known};
 use super::fit::{FileColumns, Fit};
 use super::implied::Logged;
-use super::job::{Job, Slot};
+use super::job::{ColumnSource, ReadContext};
 use super::rows::Rows;
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;
@@ -32,7 +32,7 @@ const MOST_ROWS: u64 = 1 << 36;
 
 /// An open file, from which rows can be read.
 pub(super) struct OpenFile {
-    pub(super) job: Arc<Job>,
+    pub(super) context: Arc<ReadContext>,
     /// The index of the file in the task.
     index: usize,
     /// The path as the log spells it.
@@ -72,17 +72,19 @@ pub(super) struct Stored {
 impl OpenFile {
     /// Opens a file of the task. The Parquet file is not opened if partition values rule it out or
     /// if the log determines the output.
-    pub(super) async fn open(job: Arc<Job>, index: usize, file: ScanFile) -> Result<Self> {
-        let constants = constants(&job, &file)?;
-        let content = if !job.may_match(&arrays(&constants, 1)?)? {
+    pub(super) async fn open(context: Arc<ReadContext>, index: usize, file: ScanFile) -> Result<Self> {
+        let constants = constants(&context, &file)?;
+        let content = if !context.may_match(&arrays(&constants, 1)?)? {
             Content::Counted(0)
-        } else if let Some(rows) = rows_by_log(&job, &file)? {
+        } else if let Some(rows) = rows_by_log(&context, &file)? {
             Content::Counted(rows)
         } else {
-            Content::Stored(Box::new(Stored::open(&job, &file, &constants).await.map_err(|error| explain(error, &job, &file))?))
+            Content::Stored(Box::new(
+                Stored::open(&context, &file, &constants).await.map_err(|error| explain(error, &context, &file))?,
+            ))
         };
         Ok(Self {
-            job,
+            context,
             index,
             path: file.path,
             size: file.size,
@@ -135,15 +137,15 @@ impl OpenFile {
 }
 
 impl Stored {
-    async fn open(job: &Arc<Job>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
-        let listed = Listed::new(job.store(), &file.path, Some(file.size))?;
-        let cuts_small = job.ahead_bytes().is_some() && listed.is_local();
-        let reads_parts = cuts_small || job.pruner().is_some() || job.limit().is_some() || file.only.is_some();
+    async fn open(context: &Arc<ReadContext>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
+        let listed = Listed::new(&context.store, &file.path, Some(file.size))?;
+        let cuts_small = context.resources.ahead_bytes.is_some() && listed.is_local();
+        let reads_parts = cuts_small || context.pruner.is_some() || context.limit.is_some() || file.only.is_some();
         let page_index = if reads_parts { PageIndex::Read } else { PageIndex::Skip };
         let (parquet, deleted, only) = tokio::try_join!(
             listed.open(page_index),
-            positions(job, file.deletion_vector.as_ref()),
-            positions(job, file.only.as_ref()),
+            positions(context, file.deletion_vector.as_ref()),
+            positions(context, file.only.as_ref()),
         )?;
         let last = deleted.iter().chain(&only).filter_map(|rows| rows.last()).max();
         if let Some(last) = last.filter(|last| *last >= parquet.num_rows()) {
@@ -162,12 +164,12 @@ impl Stored {
             (deleted, others) => deleted.map(Arc::unwrap_or_clone).or(others),
         };
         let work = Preparation {
-            job: Arc::clone(job),
+            context: Arc::clone(context),
             parquet,
             deleted,
             range: file.range.clone().map(|bytes| Part { bytes, size: file.size }),
             constants: constants.to_vec(),
-            logged: Logged::new(job, file),
+            logged: Logged::new(context, file),
         };
         let task = tokio::task::spawn_blocking(move || work.finish());
         // Statistics and page indexes are untrusted bytes, so decoding them may panic.
@@ -185,7 +187,7 @@ impl Stored {
 
 /// The work that remains on a file after its metadata was read.
 struct Preparation {
-    job: Arc<Job>,
+    context: Arc<ReadContext>,
     parquet: ParquetFile,
     deleted: Option<DeletionVector>,
     range: Option<Part>,
@@ -214,18 +216,23 @@ impl Part {
 
 impl Preparation {
     fn finish(self) -> Result<Stored> {
-        let wanted = self.job.wanted();
-        let columns = FileColumns::new(&self.parquet, self.job.mode(), &wanted.by_name, self.job.is_moving())?;
+        let projection = &self.context.projection;
+        let columns = FileColumns::new(
+            &self.parquet,
+            self.context.table.mapping_mode,
+            &projection.by_name,
+            self.context.output.is_moving(),
+        )?;
         let groups = self.groups(&columns)?;
         // Without a condition, all columns are read together.
-        let apart = match self.job.condition() {
-            Some(_) => (wanted.tested.clone(), wanted.others.clone()),
+        let apart = match self.context.condition {
+            Some(_) => (projection.tested.clone(), projection.others.clone()),
             None => Default::default(),
         };
         Ok(Stored {
             tested: columns.fit(&apart.0)?,
             others: columns.fit(&apart.1)?,
-            all: columns.fit(&wanted.all())?,
+            all: columns.fit(&projection.all())?,
             file: self.parquet,
             columns,
             deleted: self.deleted,
@@ -244,19 +251,15 @@ impl Preparation {
             }
             first_row = end;
         }
-        if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.statistics().is_empty()) {
-            let known = Known { schema: self.job.physical(), logged: &self.logged, exact: self.deleted.is_none() };
+        if let Some(pruner) = self.context.pruner.as_ref().filter(|pruner| !pruner.statistics().is_empty()) {
+            let known =
+                Known { schema: &self.context.table.physical_schema, logged: &self.logged, exact: self.deleted.is_none() };
             let bounds = Bounds::new(&self.parquet, columns, known, pruner.statistics());
             let is_complete = self.parquet.has_complete_stats();
             let judge = |statistics: &[ArrayRef], count: usize| {
-                let partitions = self.job.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
-                let guaranteed = vec![BooleanArray::from(vec![is_complete; count]); pruner.guarantees().len()];
-                pruner.prune_stats(&FileFacts {
-                    files: count,
-                    partitions: &partitions,
-                    stats: statistics,
-                    guaranteed: &guaranteed,
-                })
+                let partitions = self.context.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
+                let answers = vec![BooleanArray::from(vec![is_complete; count]); pruner.questions().len()];
+                pruner.prune_stats(&FileFacts { files: count, partitions: &partitions, stats: statistics, answers: &answers })
             };
             groups = kept_groups(groups, &bounds, judge)?;
         }
@@ -293,21 +296,19 @@ fn kept_groups(
     Ok(kept)
 }
 
-impl Job {
+impl ReadContext {
     /// Returns whether a file with these partition values may hold matches.
     fn may_match(&self, constants: &[ArrayRef]) -> Result<bool> {
-        let Some(pruner) = self.pruner() else { return Ok(true) };
+        let Some(pruner) = &self.pruner else { return Ok(true) };
         let keep = pruner.prune_partitions(1, &self.arrays_of_filter(pruner, constants)?)?;
         Ok(keep.iter().next().flatten() != Some(false))
     }
-}
 
-impl Job {
     /// Returns the arrays that the pruner needs, in its order. `constants` are in the order of the
-    /// job's partition columns.
+    /// table's partition columns.
     fn arrays_of_filter(&self, pruner: &Pruner, constants: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         let found = pruner.partition_columns().iter().map(|column| {
-            let position = self.partition_columns().position(|(physical, _)| physical == column.physical)?;
+            let position = self.table.partition_columns().position(|(physical, _)| physical == column.physical)?;
             constants.get(position).cloned()
         });
         let found: Option<Vec<ArrayRef>> = found.collect();
@@ -315,8 +316,8 @@ impl Job {
     }
 }
 
-/// Returns the values of the partition columns, in the order of the job's partition columns.
-fn constants(job: &Job, file: &ScanFile) -> Result<Vec<(Scalar, PrimitiveType)>> {
+/// Returns the values of the partition columns, in the order of the table's partition columns.
+fn constants(context: &ReadContext, file: &ScanFile) -> Result<Vec<(Scalar, PrimitiveType)>> {
     let value = |(physical, primitive): (&str, PrimitiveType)| {
         let text = match file.partition_values.get(physical) {
             Some(text) => text.as_deref(),
@@ -325,45 +326,47 @@ fn constants(job: &Job, file: &ScanFile) -> Result<Vec<(Scalar, PrimitiveType)>>
         let value = Scalar::parse_partition(text, primitive);
         Ok((value.map_err(|error| error.within(format!("{}: partition column {physical}", file.path)))?, primitive))
     };
-    job.partition_columns().map(value).collect()
+    context.table.partition_columns().map(value).collect()
 }
 
 fn arrays(constants: &[(Scalar, PrimitiveType)], rows: usize) -> Result<Vec<ArrayRef>> {
     constants.iter().map(|(value, primitive)| scalar_to_array(value, *primitive, rows)).collect()
 }
 
-async fn positions(job: &Job, rows: Option<&FileRows>) -> Result<Option<Arc<DeletionVector>>> {
+async fn positions(context: &ReadContext, rows: Option<&FileRows>) -> Result<Option<Arc<DeletionVector>>> {
     match rows {
-        Some(rows) => rows.read(job.store()).await.map(Some),
+        Some(rows) => rows.read(&context.store).await.map(Some),
         None => Ok(None),
     }
 }
 
 /// Returns how many rows the file returns, if the log gives the number and no column of the file is
 /// read.
-fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
+fn rows_by_log(context: &ReadContext, file: &ScanFile) -> Result<Option<u64>> {
     let rows_tell = file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
-    let by_log = |slot: &Slot| match slot {
-        Slot::Partition(_) | Slot::FilePath | Slot::FileSize | Slot::FileIndex | Slot::CommitVersion | Slot::CommitTimestamp => {
-            true
-        }
-        Slot::ChangeType(_) => !rows_tell,
-        Slot::File(_) | Slot::RowIndex | Slot::RowId(_) | Slot::RowCommitVersion(_) => false,
+    let by_log = |source: &ColumnSource| match source {
+        ColumnSource::Partition(_)
+        | ColumnSource::FilePath
+        | ColumnSource::FileSize
+        | ColumnSource::FileIndex
+        | ColumnSource::CommitVersion
+        | ColumnSource::CommitTimestamp => true,
+        ColumnSource::ChangeType(_) => !rows_tell,
+        ColumnSource::File(_) | ColumnSource::RowIndex | ColumnSource::RowId(_) | ColumnSource::RowCommitVersion(_) => false,
     };
-    if job.condition().is_some() || !job.output().slots().iter().all(by_log) {
+    if context.condition.is_some() || !context.output.sources().iter().all(by_log) {
         return Ok(None);
     }
     file.live_rows()
 }
 
 /// Explains the error for a file that the log lists but the store does not have.
-fn explain(error: Error, job: &Job, file: &ScanFile) -> Error {
+fn explain(error: Error, context: &ReadContext, file: &ScanFile) -> Error {
     let ErrorKind::Store { object, retryable, not_found: true } = error.kind().clone() else { return error };
     let message = format!(
         "{object}: this file belongs to {} ({}), but it does not exist. Perhaps VACUUM removed it while an old version was read, \
          or somebody deleted it: read a newer version, or restore the file",
-        job.table(),
-        file.path
+        context.table.url, file.path
     );
     Error::new(ErrorKind::Store { object, retryable, not_found: true }, message)
 }

@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int64Array, StringArray};
 
 use lakebed_core::stats::StatKind;
 
-use super::job::Job;
+use super::job::ReadContext;
 use crate::scan::file::ScanFile;
 use crate::scan::row_column::RowColumnKind;
 use crate::scan::row_tracking::{FileRowTracking, MaterializedColumns};
@@ -36,12 +36,12 @@ pub(super) struct Moved {
 }
 
 impl Logged {
-    pub(super) fn new(job: &Job, file: &ScanFile) -> Self {
+    pub(super) fn new(context: &ReadContext, file: &ScanFile) -> Self {
         Self {
             path: file.path.clone(),
             size_bytes: file.size,
             row_tracking: file.row_tracking,
-            materialized: job.materialized().clone(),
+            materialized: context.table.materialized.clone(),
         }
     }
 

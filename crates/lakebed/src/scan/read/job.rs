@@ -33,47 +33,72 @@ const ENOUGH_TESTED: u64 = 50_000;
 /// afterwards.
 const MANY_MATCHES: u64 = 30;
 
-/// A task in the form in which its files are read.
-pub(super) struct Job {
-    store: Store,
-    table: String,
-    mode: MappingMode,
-    physical: StructType,
+/// The common context in which the files of a scan are read.
+pub(super) struct ReadContext {
+    pub(super) store: Store,
+    pub(super) table: TableLayout,
+    /// The condition that rows are tested for, if partition values alone do not decide it.
+    pub(super) condition: Option<Condition>,
+    pub(super) pruner: Option<Pruner>,
+    pub(super) projection: FileProjection,
+    pub(super) output: Output,
+    pub(super) limit: Option<u64>,
+    pub(super) resources: ReadResources,
+    pub(super) selectivity: Selectivity,
+}
+
+/// How the data files of a table store its columns.
+pub(super) struct TableLayout {
+    /// The URL, for messages.
+    pub(super) url: String,
+    pub(super) mapping_mode: MappingMode,
+    /// The schema with physical names.
+    pub(super) physical_schema: StructType,
+    pub(super) materialized: MaterializedColumns,
     partition_columns: Vec<StructField>,
-    condition: Option<Condition>,
-    /// The sources of the `_metadata` columns in the condition.
-    asked: Vec<Slot>,
-    materialized: MaterializedColumns,
-    pruner: Option<Pruner>,
-    wanted: Wanted,
-    output: Output,
-    is_moving: bool,
-    limit: Option<u64>,
-    files: usize,
-    options: ReadOptions,
-    memory: MemoryBudget,
-    cores: Cores,
+}
+
+/// The memory and the cores that decoding may use, and the sizes that the caller chose.
+pub(super) struct ReadResources {
+    pub(super) memory: MemoryBudget,
+    pub(super) cores: Cores,
+    /// The number of decoded bytes that may wait for the consumer.
+    pub(super) ahead_bytes: Option<u64>,
+    /// The number of rows of a batch, if the caller chose it.
+    pub(super) batch_rows: Option<usize>,
+    /// Whether there are fewer files than cores.
+    pub(super) has_few_files: bool,
+}
+
+/// The share of rows that match the condition, as far as rows have been tested.
+#[derive(Default)]
+pub(super) struct Selectivity {
     tested_rows: AtomicU64,
     matching_rows: AtomicU64,
 }
 
 /// The columns that are searched for in files: first those of the condition, then the others.
-pub(super) struct Wanted {
+#[derive(Default)]
+pub(super) struct FileProjection {
     pub(super) tested: StructType,
     pub(super) others: StructType,
     /// The columns that are found by name even if the others are found by field id.
     pub(super) by_name: Vec<String>,
+    /// The sources of the `_metadata` columns in the condition, in the order of the condition.
+    pub(super) tested_metadata: Vec<ColumnSource>,
 }
 
 /// The sources of the output columns and their order.
 pub(super) struct Output {
     schema: SchemaRef,
-    slots: Vec<Slot>,
+    sources: Vec<ColumnSource>,
+    /// Whether columns are returned in the types in which they are decoded.
+    is_moving: bool,
 }
 
 /// The source of an output column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Slot {
+pub(super) enum ColumnSource {
     /// The position of a column of the file. Columns of the condition are counted first, then the
     /// others.
     File(usize),
@@ -94,7 +119,7 @@ pub(super) enum Slot {
     CommitTimestamp,
 }
 
-impl Slot {
+impl ColumnSource {
     /// Returns the position of the column of the file that this source reads, if it reads one.
     fn position(self) -> Option<usize> {
         match self {
@@ -110,15 +135,10 @@ impl Slot {
     }
 }
 
-impl Job {
+impl ReadContext {
     pub(super) fn new(store: &Store, spec: &ScanSpec, read: &[ScanFile], options: ReadOptions) -> Result<Self> {
         let schema = &spec.schema;
-        let partition_columns = spec.partition_columns.iter().map(|name| match schema.field(name) {
-            Some(field) => Ok(field.clone()),
-            None => Err(Error::corrupt(&spec.table_url, format!("partition column {name} is not in the schema"))),
-        });
-        let partition_columns = partition_columns.collect::<Result<Vec<_>>>()?;
-        let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
+        let table = TableLayout::of(spec)?;
         let (mut pruner, mut tested) = (None, None);
         if let Some(predicate) = &spec.filter {
             let filter = match predicate {
@@ -133,152 +153,35 @@ impl Job {
             }
             pruner = Some(of_filter);
         }
-        let condition = Condition::new(tested.as_deref(), options.test.clone(), schema)?;
-
-        let tested =
-            condition.iter().flat_map(|condition| &condition.columns().fields).filter(|field| !is_partition(&field.name));
-        let mut wanted = Wanted {
-            tested: StructType { fields: tested.cloned().collect() },
-            others: StructType::default(),
-            by_name: Vec::new(),
-        };
-        let of_rows = condition.iter().flat_map(|condition| condition.of_rows());
-        let asked = of_rows.map(|kind| wanted.slot_asked(*kind, spec, read)).collect();
-        let slot = |column: &OutputColumn| match column {
-            OutputColumn::OfTable(field) => match partition_columns.iter().position(|column| column.name == field.name) {
-                Some(position) => Slot::Partition(position),
-                None => Slot::File(wanted.position_of(field)),
+        let resources = ReadResources::new(&options, read.len());
+        let condition = Condition::new(tested.as_deref(), options.test, schema)?;
+        let mut projection = FileProjection::default();
+        if let Some(condition) = &condition {
+            projection.add_condition(condition, &table, read);
+        }
+        let source = |column: &OutputColumn| match column {
+            OutputColumn::OfTable(field) => match table.partition_position(&field.name) {
+                Some(position) => ColumnSource::Partition(position),
+                None => ColumnSource::File(projection.position_of(field)),
             },
-            OutputColumn::OfRows(column) => wanted.slot_of_rows(column.kind, spec, read),
+            OutputColumn::OfRows(column) => projection.metadata_source(column.kind, &table, read),
         };
-        let slots = spec.output_columns()?.iter().map(slot).collect();
-        let mut output = Output { schema: spec.output_schema()?, slots };
-        let is_moving = options.is_moving && condition.is_none();
-        if is_moving {
+        let sources = spec.output_columns()?.iter().map(source).collect();
+        let mut output = Output { schema: spec.output_schema()?, sources, is_moving: false };
+        if options.is_moving && condition.is_none() {
             output.move_on();
         }
         Ok(Self {
             store: store.clone(),
-            table: spec.table_url.clone(),
-            mode: spec.mapping_mode,
-            physical: to_physical(schema, spec.mapping_mode),
-            partition_columns,
+            table,
             condition,
-            asked,
-            materialized: spec.materialized.clone(),
             pruner,
-            wanted,
+            projection,
             output,
-            is_moving,
             limit: spec.limit,
-            files: read.len(),
-            memory: options.memory.clone().unwrap_or_else(MemoryBudget::of_process),
-            cores: options.cores.map_or_else(Cores::new, Cores::of),
-            options,
-            tested_rows: AtomicU64::new(0),
-            matching_rows: AtomicU64::new(0),
+            resources,
+            selectivity: Selectivity::default(),
         })
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        &self.store
-    }
-
-    /// Returns the table, for messages.
-    pub(super) fn table(&self) -> &str {
-        &self.table
-    }
-
-    pub(super) fn mode(&self) -> MappingMode {
-        self.mode
-    }
-
-    /// Returns the schema of the table with physical names.
-    pub(super) fn physical(&self) -> &StructType {
-        &self.physical
-    }
-
-    /// Returns the physical name and the type of each partition column.
-    pub(super) fn partition_columns(&self) -> impl Iterator<Item = (&str, PrimitiveType)> {
-        self.partition_columns.iter().map(|field| {
-            let primitive = match field.data_type {
-                DataType::Primitive(primitive) => primitive,
-                // No writer can write such a table. Its partition values are strings.
-                _ => PrimitiveType::String,
-            };
-            (physical_name(field, self.mode), primitive)
-        })
-    }
-
-    /// Returns the position of a partition column with this logical name.
-    pub(super) fn partition_position(&self, name: &str) -> Option<usize> {
-        self.partition_columns.iter().position(|field| field.name == name)
-    }
-
-    /// Returns the condition that rows are tested for, if partition values alone do not decide it.
-    pub(super) fn condition(&self) -> Option<&Condition> {
-        self.condition.as_ref()
-    }
-
-    /// Returns the columns in which files store the ids and the versions of rows that moved.
-    pub(super) fn materialized(&self) -> &MaterializedColumns {
-        &self.materialized
-    }
-
-    /// Returns the sources of the `_metadata` columns in the condition, in the order of the
-    /// condition.
-    pub(super) fn asked(&self) -> &[Slot] {
-        &self.asked
-    }
-
-    pub(super) fn pruner(&self) -> Option<&Pruner> {
-        self.pruner.as_ref()
-    }
-
-    pub(super) fn wanted(&self) -> &Wanted {
-        &self.wanted
-    }
-
-    pub(super) fn output(&self) -> &Output {
-        &self.output
-    }
-
-    /// Returns whether columns are returned in the types in which they are decoded.
-    pub(super) fn is_moving(&self) -> bool {
-        self.is_moving
-    }
-
-    pub(super) fn memory(&self) -> &MemoryBudget {
-        &self.memory
-    }
-
-    pub(super) fn cores(&self) -> &Cores {
-        &self.cores
-    }
-
-    /// Returns how many pieces are decoded, or wait to be taken, at once.
-    pub(super) fn lanes(&self) -> usize {
-        self.cores.count() * PIECES_PER_CORE
-    }
-
-    /// Returns how many decoded bytes may wait to be taken.
-    pub(super) fn ahead_bytes(&self) -> Option<u64> {
-        self.options.ahead_bytes
-    }
-
-    /// Returns the number of rows of a batch, if the caller chose it.
-    pub(super) fn batch_rows(&self) -> Option<usize> {
-        self.options.batch_rows
-    }
-
-    /// Returns the limit, if there is one.
-    pub(super) fn limit(&self) -> Option<u64> {
-        self.limit
-    }
-
-    /// Returns whether there are fewer files than cores.
-    pub(super) fn has_few_files(&self) -> bool {
-        self.files < self.cores.count()
     }
 
     /// Returns how many more rows are needed when this many rows are already started; None if that
@@ -289,9 +192,62 @@ impl Job {
         }
         self.limit.map(|limit| limit.saturating_sub(started))
     }
+}
 
-    /// Counts tested and matching rows, from which the selectivity of the condition follows.
-    pub(super) fn count_tested(&self, tested: u64, matching: u64) {
+impl TableLayout {
+    fn of(spec: &ScanSpec) -> Result<Self> {
+        let partition_columns = spec.partition_columns.iter().map(|name| match spec.schema.field(name) {
+            Some(field) => Ok(field.clone()),
+            None => Err(Error::corrupt(&spec.table_url, format!("partition column {name} is not in the schema"))),
+        });
+        Ok(Self {
+            url: spec.table_url.clone(),
+            mapping_mode: spec.mapping_mode,
+            physical_schema: to_physical(&spec.schema, spec.mapping_mode),
+            materialized: spec.materialized.clone(),
+            partition_columns: partition_columns.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Returns the physical name and the type of each partition column.
+    pub(super) fn partition_columns(&self) -> impl Iterator<Item = (&str, PrimitiveType)> {
+        self.partition_columns.iter().map(|field| {
+            let primitive = match field.data_type {
+                DataType::Primitive(primitive) => primitive,
+                // Nobody can write such a table. Its partition values are strings.
+                _ => PrimitiveType::String,
+            };
+            (physical_name(field, self.mapping_mode), primitive)
+        })
+    }
+
+    /// Returns the position of a partition column with this logical name.
+    pub(super) fn partition_position(&self, name: &str) -> Option<usize> {
+        self.partition_columns.iter().position(|field| field.name == name)
+    }
+}
+
+impl ReadResources {
+    fn new(options: &ReadOptions, files: usize) -> Self {
+        let cores = options.cores.map_or_else(Cores::new, Cores::of);
+        Self {
+            memory: options.memory.clone().unwrap_or_else(MemoryBudget::of_process),
+            has_few_files: files < cores.count(),
+            cores,
+            ahead_bytes: options.ahead_bytes,
+            batch_rows: options.batch_rows,
+        }
+    }
+
+    /// Returns how many pieces are decoded, or wait to be taken, at once.
+    pub(super) fn lanes(&self) -> usize {
+        self.cores.count() * PIECES_PER_CORE
+    }
+}
+
+impl Selectivity {
+    /// Counts tested and matching rows.
+    pub(super) fn count(&self, tested: u64, matching: u64) {
         self.tested_rows.fetch_add(tested, Ordering::Relaxed);
         self.matching_rows.fetch_add(matching, Ordering::Relaxed);
     }
@@ -304,7 +260,7 @@ impl Job {
     }
 }
 
-impl Wanted {
+impl FileProjection {
     /// Returns the position of a column of the output. The column is added if the condition does
     /// not use the same column.
     fn position_of(&mut self, field: &StructField) -> usize {
@@ -316,29 +272,35 @@ impl Wanted {
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 
-    /// Returns the source of a `_metadata` column of the condition. Columns that files store for it
-    /// are read together with the columns of the condition.
-    fn slot_asked(&mut self, kind: RowColumnKind, spec: &ScanSpec, read: &[ScanFile]) -> Slot {
-        let slot = self.slot_of_rows(kind, spec, read);
-        self.tested.fields.append(&mut self.others.fields);
-        slot
+    /// Adds the columns of the condition. Columns that files store for its `_metadata` columns are
+    /// read together with them.
+    fn add_condition(&mut self, condition: &Condition, table: &TableLayout, read: &[ScanFile]) {
+        let fields = condition.columns().fields.iter().filter(|field| table.partition_position(&field.name).is_none());
+        self.tested.fields.extend(fields.cloned());
+        for kind in condition.of_rows() {
+            let source = self.metadata_source(*kind, table, read);
+            self.tested.fields.append(&mut self.others.fields);
+            self.tested_metadata.push(source);
+        }
     }
 
-    /// Returns the source of a column about rows.
-    fn slot_of_rows(&mut self, kind: RowColumnKind, spec: &ScanSpec, read: &[ScanFile]) -> Slot {
+    /// Returns the source of a `_metadata` column.
+    fn metadata_source(&mut self, kind: RowColumnKind, table: &TableLayout, read: &[ScanFile]) -> ColumnSource {
         let rows_tell = |file: &ScanFile| file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
         match kind {
-            RowColumnKind::FilePath => Slot::FilePath,
-            RowColumnKind::FileSize => Slot::FileSize,
-            RowColumnKind::FileIndex => Slot::FileIndex,
-            RowColumnKind::RowIndex => Slot::RowIndex,
-            RowColumnKind::RowId => Slot::RowId(self.moved(spec.materialized.row_id.as_ref())),
-            RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(self.moved(spec.materialized.row_commit_version.as_ref())),
-            RowColumnKind::ChangeType => Slot::ChangeType(
+            RowColumnKind::FilePath => ColumnSource::FilePath,
+            RowColumnKind::FileSize => ColumnSource::FileSize,
+            RowColumnKind::FileIndex => ColumnSource::FileIndex,
+            RowColumnKind::RowIndex => ColumnSource::RowIndex,
+            RowColumnKind::RowId => ColumnSource::RowId(self.moved(table.materialized.row_id.as_ref())),
+            RowColumnKind::RowCommitVersion => {
+                ColumnSource::RowCommitVersion(self.moved(table.materialized.row_commit_version.as_ref()))
+            }
+            RowColumnKind::ChangeType => ColumnSource::ChangeType(
                 read.iter().any(rows_tell).then(|| self.position_by_name(ChangeType::CHANGE_TYPE_COLUMN, PrimitiveType::String)),
             ),
-            RowColumnKind::CommitVersion => Slot::CommitVersion,
-            RowColumnKind::CommitTimestamp => Slot::CommitTimestamp,
+            RowColumnKind::CommitVersion => ColumnSource::CommitVersion,
+            RowColumnKind::CommitTimestamp => ColumnSource::CommitTimestamp,
         }
     }
 
@@ -370,33 +332,40 @@ impl Output {
         &self.schema
     }
 
-    pub(super) fn slots(&self) -> &[Slot] {
-        &self.slots
+    pub(super) fn sources(&self) -> &[ColumnSource] {
+        &self.sources
+    }
+
+    /// Returns whether columns are returned in the types in which they are decoded.
+    pub(super) fn is_moving(&self) -> bool {
+        self.is_moving
     }
 
     /// Changes the types of columns of files to those in which rows move to other files.
     fn move_on(&mut self) {
-        let field =
-            |(field, slot): (&FieldRef, &Slot)| match moving_type(field.data_type()).filter(|_| matches!(slot, Slot::File(_))) {
-                Some(moving) => Arc::new(field.as_ref().clone().with_data_type(moving)),
-                None => Arc::clone(field),
-            };
-        let fields: Fields = self.schema.fields().iter().zip(&self.slots).map(field).collect();
+        let field = |(field, source): (&FieldRef, &ColumnSource)| match moving_type(field.data_type())
+            .filter(|_| matches!(source, ColumnSource::File(_)))
+        {
+            Some(moving) => Arc::new(field.as_ref().clone().with_data_type(moving)),
+            None => Arc::clone(field),
+        };
+        let fields: Fields = self.schema.fields().iter().zip(&self.sources).map(field).collect();
         self.schema = Arc::new(Schema::new(fields));
+        self.is_moving = true;
     }
 
     /// Returns whether an output column reads the column of the file at this position.
     pub(super) fn takes(&self, position: usize) -> bool {
-        self.slots.iter().any(|slot| slot.position() == Some(position))
+        self.sources.iter().any(|source| source.position() == Some(position))
     }
 
     /// Returns whether an output column has this source.
-    pub(super) fn has(&self, slot: Slot) -> bool {
-        self.slots.contains(&slot)
+    pub(super) fn has(&self, source: ColumnSource) -> bool {
+        self.sources.contains(&source)
     }
 
     /// Returns the fields of the output with their sources.
-    pub(super) fn fields(&self) -> impl Iterator<Item = (&FieldRef, Slot)> {
-        self.schema.fields().iter().zip(self.slots.iter().copied())
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&FieldRef, ColumnSource)> {
+        self.schema.fields().iter().zip(self.sources.iter().copied())
     }
 }

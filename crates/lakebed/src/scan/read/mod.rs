@@ -40,7 +40,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use self::file::OpenFile;
-use self::job::Job;
+use self::job::ReadContext;
 pub use self::options::{ReadOptions, RowTest};
 use self::outbox::Parcel;
 use super::file::ScanFile;
@@ -56,16 +56,16 @@ const FILES_AHEAD: usize = 8;
 /// Reading starts when the stream is created. It runs ahead of the consumer as far as memory
 /// allows. Dropping the stream stops it.
 pub fn read_files(store: &Store, spec: &ScanSpec, files: Vec<ScanFile>, options: ReadOptions) -> Result<RecordBatchStream> {
-    let job = Arc::new(Job::new(store, spec, &files, options)?);
-    let schema = Arc::clone(job.output().schema());
+    let context = Arc::new(ReadContext::new(store, spec, &files, options)?);
+    let schema = Arc::clone(context.output.schema());
     let files = if spec.limit == Some(0) { VecDeque::new() } else { files.into_iter().enumerate().collect() };
-    let parcels = in_order(job.lanes(), move |lanes| Reading { job, lanes, started_rows: 0 }.run(files));
+    let parcels = in_order(context.resources.lanes(), move |lanes| Reading { context, lanes, started_rows: 0 }.run(files));
     Ok(RecordBatchStream::new(schema, Limited { parcels: Some(parcels), rows_left: spec.limit }))
 }
 
 /// A task that is being read.
 struct Reading {
-    job: Arc<Job>,
+    context: Arc<ReadContext>,
     lanes: Lanes<Parcel>,
     /// The rows of the pieces that were started so far. The number is exact if there is no
     /// condition.
@@ -82,14 +82,14 @@ impl Reading {
     }
 
     async fn start_all(&mut self, files: VecDeque<(usize, ScanFile)>) -> Result<()> {
-        let mut ahead = Ahead { job: Arc::clone(&self.job), files, opening: VecDeque::new(), tasks: JoinSet::new() };
+        let mut ahead = Ahead { context: Arc::clone(&self.context), files, opening: VecDeque::new(), tasks: JoinSet::new() };
         while let Some(file) = ahead.next().await {
             let file = Arc::new(file?);
-            for piece in file.pieces(self.job.rows_wanted(self.started_rows))? {
+            for piece in file.pieces(self.context.rows_wanted(self.started_rows))? {
                 self.started_rows += piece.live_rows();
                 self.start(&file, piece).await?;
             }
-            if self.job.rows_wanted(self.started_rows) == Some(0) {
+            if self.context.rows_wanted(self.started_rows) == Some(0) {
                 break;
             }
         }
@@ -98,22 +98,22 @@ impl Reading {
 
     async fn start(&mut self, file: &Arc<OpenFile>, piece: piece::Piece) -> Result<()> {
         let slot = self.lanes.slot().await?;
-        let memory = self.job.memory();
+        let memory = &self.context.resources.memory;
         let share = tokio::select! {
             share = memory.reserve(piece.size_bytes()) => share,
             // A stream that holds no memory may always go on, so that two streams cannot wait for
             // each other.
             () = self.lanes.idle(&slot) => memory.reserve_now(piece.size_bytes()),
         };
-        let (job, file) = (Arc::clone(&self.job), Arc::clone(file));
-        self.lanes.start(slot, move |lane| piece.read(job, file, lane, share));
+        let (context, file) = (Arc::clone(&self.context), Arc::clone(file));
+        self.lanes.start(slot, move |lane| piece.read(context, file, lane, share));
         Ok(())
     }
 }
 
 /// The files that are opened ahead, in order.
 struct Ahead {
-    job: Arc<Job>,
+    context: Arc<ReadContext>,
     /// The files that are not being opened yet, with their indices in the task.
     files: VecDeque<(usize, ScanFile)>,
     opening: VecDeque<oneshot::Receiver<Result<OpenFile>>>,
@@ -123,14 +123,14 @@ struct Ahead {
 impl Ahead {
     async fn next(&mut self) -> Option<Result<OpenFile>> {
         // If there is a limit and nothing drops rows, the first file is usually enough.
-        let most = if self.job.rows_wanted(0).is_some() { 1 } else { FILES_AHEAD };
+        let most = if self.context.rows_wanted(0).is_some() { 1 } else { FILES_AHEAD };
         while self.opening.len() < most {
             let Some((index, file)) = self.files.pop_front() else { break };
             while self.tasks.try_join_next().is_some() {}
             let (sender, receiver) = oneshot::channel();
-            let job = Arc::clone(&self.job);
+            let context = Arc::clone(&self.context);
             self.tasks.spawn(async move {
-                let _ = sender.send(OpenFile::open(job, index, file).await);
+                let _ = sender.send(OpenFile::open(context, index, file).await);
             });
             self.opening.push_back(receiver);
         }

@@ -16,7 +16,7 @@ use super::condition::column_of_rows;
 use super::file::OpenFile;
 use super::fit::{Adapted, Fit};
 use super::form::{as_wanted, in_form};
-use super::job::{Job, Slot};
+use super::job::{ColumnSource, ReadContext};
 use super::outbox::Outbox;
 use super::rows::{Positions, Rows, Walk};
 use crate::scan::row_column::ChangeType;
@@ -24,7 +24,7 @@ use crate::{Error, Result};
 
 /// Processes the decoded rows of a piece, in order.
 pub(super) struct Packing {
-    job: Arc<Job>,
+    context: Arc<ReadContext>,
     file: Arc<OpenFile>,
     outbox: Outbox,
     /// The rows that have not been decoded yet.
@@ -57,19 +57,19 @@ pub(super) struct Matches {
 }
 
 impl Packing {
-    pub(super) fn new(job: Arc<Job>, file: Arc<OpenFile>, outbox: Outbox, rows: Option<&Rows>) -> Self {
+    pub(super) fn new(context: Arc<ReadContext>, file: Arc<OpenFile>, outbox: Outbox, rows: Option<&Rows>) -> Self {
         let ahead = rows.map(Rows::walk).unwrap_or_default();
-        Self { job, file, outbox, ahead }
+        Self { context, file, outbox, ahead }
     }
 
     pub(super) fn cores(&self) -> Cores {
-        self.job.cores().clone()
+        self.context.resources.cores.clone()
     }
 
     /// Returns the leaves of the columns that may be decoded as dictionary keys. These are the
     /// columns that are returned as they are stored.
     pub(super) fn keyed(&self, fit: &Fit) -> Vec<usize> {
-        let wanted = |position| self.job.is_moving() && self.job.output().has(Slot::File(position));
+        let wanted = |position| self.context.output.is_moving() && self.context.output.has(ColumnSource::File(position));
         fit.keyed(wanted)
     }
 
@@ -125,7 +125,7 @@ impl Packing {
         let marks = marks.unwrap_or_else(|| BooleanBuffer::new_set(batch.num_rows()));
         let (chooser, count) = chooser(&marks);
         if count > 0 {
-            let columns = columns.filter_some(&chooser, |position| self.job.output().takes(position))?;
+            let columns = columns.filter_some(&chooser, |position| self.context.output.takes(position))?;
             let positions = if self.wants_positions() { Some(chooser.filter(&positions.column())?) } else { None };
             found.kept.push(Kept { fields: columns.fields, columns: columns.columns, positions });
         }
@@ -165,12 +165,12 @@ impl Packing {
     /// Marks the rows that match and are not deleted; None if all rows match and none is deleted.
     fn marks(&self, columns: &Adapted, positions: &Positions, count: usize) -> Result<Option<BooleanBuffer>> {
         let live = positions.live(self.file.stored()?.deleted.as_ref());
-        let Some(condition) = self.job.condition() else { return Ok(live) };
+        let Some(condition) = &self.context.condition else { return Ok(live) };
         let mut stored = columns.fields.iter().zip(&columns.columns);
         let mut fields = Vec::new();
         let mut tested = Vec::new();
         for column in &condition.columns().fields {
-            match self.job.partition_position(&column.name) {
+            match self.context.table.partition_position(&column.name) {
                 Some(position) => {
                     let constant = self.file.constant(position, count)?;
                     fields.push(Arc::new(Field::new(&column.name, constant.data_type().clone(), true)));
@@ -190,7 +190,7 @@ impl Packing {
             fields.push(field);
         }
         let matching = condition.matches(&fields, &tested, count)?;
-        self.job.count_tested(count as u64, matching.count_set_bits() as u64);
+        self.context.selectivity.count(count as u64, matching.count_set_bits() as u64);
         Ok(Some(match live {
             Some(live) => &matching & &live,
             None => matching,
@@ -198,15 +198,15 @@ impl Packing {
     }
 
     fn wants_positions(&self) -> bool {
-        self.job.output().slots().iter().any(|slot| slot.is_of_positions())
+        self.context.output.sources().iter().any(|source| source.is_of_positions())
     }
 
     /// Returns the `_metadata` columns that the condition names.
     fn metadata_field(&self, field: &Field, columns: &Adapted, positions: &Positions, count: usize) -> Result<ArrayRef> {
-        let asked = self.job.asked();
-        let positions = asked.iter().any(|slot| slot.is_of_positions()).then(|| positions.column());
+        let sources = &self.context.projection.tested_metadata;
+        let positions = sources.iter().any(|source| source.is_of_positions()).then(|| positions.column());
         let values =
-            asked.iter().map(|slot| self.value(*slot, columns, positions.as_ref(), count)).collect::<Result<Vec<_>>>()?;
+            sources.iter().map(|source| self.value(*source, columns, positions.as_ref(), count)).collect::<Result<Vec<_>>>()?;
         let ArrowType::Struct(fields) = field.data_type() else {
             return Err(Error::internal("the type of the metadata columns is not a struct"));
         };
@@ -217,9 +217,9 @@ impl Packing {
     fn send(&mut self, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
         let mut fields = Vec::new();
         let mut made = Vec::new();
-        for (field, slot) in self.job.output().fields() {
-            let column = match slot {
-                Slot::File(position) => {
+        for (field, source) in self.context.output.fields() {
+            let column = match source {
+                ColumnSource::File(position) => {
                     let (Some(found), Some(column)) = (columns.fields.get(position), columns.columns.get(position)) else {
                         return Err(Error::internal(format!("column {} was not read", field.name())));
                     };
@@ -228,7 +228,7 @@ impl Packing {
                     made.push(column);
                     continue;
                 }
-                slot => self.value(slot, columns, positions, count)?,
+                source => self.value(source, columns, positions, count)?,
             };
             let nullable = field.is_nullable() || column.null_count() > 0;
             fields.push(if nullable == field.is_nullable() {
@@ -243,31 +243,31 @@ impl Packing {
 
     /// Returns a column about rows. Its values come from the log, from the positions of the rows,
     /// or from columns that store the values of rows that moved.
-    fn value(&self, slot: Slot, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
-        Ok(match slot {
-            Slot::File(_) => return Err(Error::internal("a column of the file is not a metadata column")),
-            Slot::Partition(position) => self.file.constant(position, count)?,
-            Slot::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
-            Slot::FileSize => Arc::new(Int64Array::from_value(self.file.size().cast_signed(), count)),
-            Slot::FileIndex => Arc::new(Int64Array::from_value(self.file.index() as i64, count)),
-            Slot::RowIndex => Arc::clone(positions.ok_or_else(|| Error::internal("row positions are missing"))?),
-            Slot::RowId(moved) => {
+    fn value(&self, source: ColumnSource, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
+        Ok(match source {
+            ColumnSource::File(_) => return Err(Error::internal("a column of the file tells nothing of rows")),
+            ColumnSource::Partition(position) => self.file.constant(position, count)?,
+            ColumnSource::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
+            ColumnSource::FileSize => Arc::new(Int64Array::from_value(self.file.size().cast_signed(), count)),
+            ColumnSource::FileIndex => Arc::new(Int64Array::from_value(self.file.index() as i64, count)),
+            ColumnSource::RowIndex => Arc::clone(positions.ok_or_else(|| Error::internal("row positions are missing"))?),
+            ColumnSource::RowId(moved) => {
                 let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>());
                 let base = self.file.row_tracking().base_row_id;
                 let fresh =
                     |row: usize| Some(base?.wrapping_add(positions.filter(|positions| row < positions.len())?.value(row)));
                 moved_or(moved.and_then(|position| columns.columns.get(position)), count, fresh)
             }
-            Slot::RowCommitVersion(moved) => {
+            ColumnSource::RowCommitVersion(moved) => {
                 let version = self.file.row_tracking().default_row_commit_version;
                 moved_or(moved.and_then(|position| columns.columns.get(position)), count, |_| version)
             }
-            Slot::ChangeType(position) => {
+            ColumnSource::ChangeType(position) => {
                 let in_file = position.and_then(|position| columns.columns.get(position));
                 self.change_types(self.file.change()?.change_type, in_file, count)?
             }
-            Slot::CommitVersion => Arc::new(Int64Array::from_value(self.file.change()?.version.cast_signed(), count)),
-            Slot::CommitTimestamp => {
+            ColumnSource::CommitVersion => Arc::new(Int64Array::from_value(self.file.change()?.version.cast_signed(), count)),
+            ColumnSource::CommitTimestamp => {
                 let micros = self.file.change()?.timestamp_ms.saturating_mul(1000);
                 Arc::new(TimestampMicrosecondArray::from_value(micros, count).with_timezone("UTC"))
             }

@@ -18,7 +18,7 @@ use lakebed_io::parquet::order::LaneSender;
 
 use super::file::{Content, OpenFile, Stored};
 use super::fit::Fit;
-use super::job::Job;
+use super::job::ReadContext;
 use super::outbox::{Outbox, Parcel};
 use super::pack::{Found, Packing};
 use super::rows::Rows;
@@ -71,20 +71,20 @@ impl Piece {
     /// Decodes the rows and sends those that match.
     pub(super) async fn read(
         self,
-        job: Arc<Job>,
+        context: Arc<ReadContext>,
         file: Arc<OpenFile>,
         lane: LaneSender<Parcel>,
         share: Reservation,
     ) -> Result<()> {
-        let outbox = Outbox::new(lane, Arc::clone(job.output().schema()), share, self.batch_rows, job.limit());
+        let outbox = Outbox::new(lane, Arc::clone(context.output.schema()), share, self.batch_rows, context.limit);
         let (group, rows) = match self.what {
-            What::Counted => return Packing::new(job, file, outbox, None).send_counted(self.live_rows, self.batch_rows),
+            What::Counted => return Packing::new(context, file, outbox, None).send_counted(self.live_rows, self.batch_rows),
             What::Stored { group, rows } => (group, rows),
         };
         let stored = file.stored()?;
-        let pays = job.condition().is_some() && !job.matches_many();
+        let pays = context.condition.is_some() && !context.selectivity.matches_many();
         let mut two_passes = pays && !stored.others.leaves().is_empty() && !stored.tested.leaves().is_empty();
-        let packing = Packing::new(job, Arc::clone(&file), outbox, Some(&rows));
+        let packing = Packing::new(context, Arc::clone(&file), outbox, Some(&rows));
         let mut pass = Pass { group, rows, batch_rows: self.batch_rows, packing: Arc::new(Mutex::new(packing)) };
         loop {
             let outcome = if two_passes { pass.two(stored).await } else { pass.one(stored).await };
@@ -209,7 +209,7 @@ impl OpenFile {
         for (group, rows) in &stored.groups {
             let deleted = stored.deleted.as_ref();
             let rows = if wanted < rows.live(deleted) { rows.first_live(wanted, deleted) } else { rows.clone() };
-            let size = PieceSize::of(&self.job, stored, *group, total);
+            let size = PieceSize::of(&self.context, stored, *group, total);
             let cut = if stored.can_skip(*group) { stored.cut(*group, &rows, size.rows) } else { vec![rows] };
             for rows in cut {
                 let live = rows.live(deleted);

@@ -4,7 +4,7 @@ use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::file::Stored;
-use super::job::Job;
+use super::job::ReadContext;
 
 /// The approximate size of a batch. It is small enough for caches and large enough for consumers.
 const BATCH_BYTES: u64 = 16 << 20;
@@ -28,7 +28,7 @@ pub(super) struct PieceSize {
 
 impl PieceSize {
     /// Returns the sizes for a row group of a file of which `total` rows are read.
-    pub(super) fn of(job: &Job, stored: &Stored, group: usize, total: u64) -> Self {
+    pub(super) fn of(context: &ReadContext, stored: &Stored, group: usize, total: u64) -> Self {
         let group = stored.file.metadata().row_groups().get(group);
         let rows = group.map_or(1, |group| group.num_rows().unsigned_abs()).max(1);
         let leaves = || stored.all.leaves().iter();
@@ -37,13 +37,18 @@ impl PieceSize {
         let bytes = |(leaf, chunk)| decoded_bytes(chunk, stored.all.padded_length(leaf));
         let bytes_per_row = chunks().map(bytes).sum::<u64>().div_ceil(rows).max(1);
         let fetched_per_row = chunks().map(|(_, chunk)| chunk.compressed_size().unsigned_abs()).sum::<u64>().div_ceil(rows);
-        let batch_rows = job.batch_rows().map_or((BATCH_BYTES / bytes_per_row).clamp(1, MOST_BATCH_ROWS), |rows| rows as u64);
-        let share = job.memory().limit_bytes() / (job.lanes() as u64 + 1);
-        let ahead = job.ahead_bytes().filter(|_| stored.file.is_local()).map_or(u64::MAX, |bytes| bytes / job.lanes() as u64);
+        let resources = &context.resources;
+        let batch_rows = resources.batch_rows.map_or((BATCH_BYTES / bytes_per_row).clamp(1, MOST_BATCH_ROWS), |rows| rows as u64);
+        let share = resources.memory.limit_bytes() / (resources.lanes() as u64 + 1);
+        let ahead =
+            resources.ahead_bytes.filter(|_| stored.file.is_local()).map_or(u64::MAX, |bytes| bytes / resources.lanes() as u64);
         let by_memory = PIECE_BYTES.min(share).min(ahead) / bytes_per_row;
         // A single file is cut so that each core has a part of it.
-        let by_cores =
-            if job.has_few_files() { total.div_ceil(job.cores().count() as u64).max(FEWEST_PIECE_ROWS) } else { u64::MAX };
+        let by_cores = if resources.has_few_files {
+            total.div_ceil(resources.cores.count() as u64).max(FEWEST_PIECE_ROWS)
+        } else {
+            u64::MAX
+        };
         Self { rows: by_memory.min(by_cores).max(batch_rows), bytes_per_row, batch_rows, fetched_per_row }
     }
 }
