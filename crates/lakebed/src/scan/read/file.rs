@@ -15,9 +15,10 @@ use lakebed_io::parquet::{PageIndex, ParquetFile};
 use parquet::file::metadata::RowGroupMetaData;
 
 use super::bounds::{Bounds, Known};
+use super::column_source::ColumnSource;
+use super::context::ReadContext;
 use super::fit::{FileColumns, Fit};
 use super::implied::Logged;
-use super::job::{ColumnSource, ReadContext};
 use super::rows::Rows;
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;

@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int64Array, StringArray};
 
 use lakebed_core::stats::StatKind;
 
-use super::job::ReadContext;
+use super::context::ReadContext;
 use crate::scan::file::ScanFile;
 use crate::scan::row_column::RowColumnKind;
 use crate::scan::row_tracking::{FileRowTracking, MaterializedColumns};

@@ -9,20 +9,26 @@
 
 mod bounds;
 pub(crate) mod columns;
+mod column_source;
 mod condition;
+mod context;
 mod file;
 mod fit;
 pub(crate) mod form;
 mod implied;
-mod job;
 mod leaf;
 mod options;
 mod outbox;
+mod output;
 mod pack;
 mod piece;
+mod projection;
 mod rebase;
+mod resources;
 mod rows;
+mod selectivity;
 mod size;
+mod table_layout;
 #[cfg(test)]
 mod tests;
 mod variant;
@@ -39,8 +45,8 @@ use lakebed_io::store::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use self::context::ReadContext;
 use self::file::OpenFile;
-use self::job::ReadContext;
 pub use self::options::{ReadOptions, RowTest};
 use self::outbox::Parcel;
 use super::file::ScanFile;

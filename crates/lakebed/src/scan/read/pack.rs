@@ -12,11 +12,12 @@ use arrow_select::filter::{FilterBuilder, FilterPredicate};
 
 use lakebed_io::parquet::Cores;
 
+use super::column_source::ColumnSource;
 use super::condition::column_of_rows;
+use super::context::ReadContext;
 use super::file::OpenFile;
 use super::fit::{Adapted, Fit};
 use super::form::{as_wanted, in_form};
-use super::job::{ColumnSource, ReadContext};
 use super::outbox::Outbox;
 use super::rows::{Positions, Rows, Walk};
 use crate::scan::row_column::ChangeType;

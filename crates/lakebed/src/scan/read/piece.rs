@@ -16,9 +16,9 @@ use parquet::arrow::arrow_reader::RowSelection;
 use lakebed_io::parquet::ReadOptions;
 use lakebed_io::parquet::order::LaneSender;
 
+use super::context::ReadContext;
 use super::file::{Content, OpenFile, Stored};
 use super::fit::Fit;
-use super::job::ReadContext;
 use super::outbox::{Outbox, Parcel};
 use super::pack::{Found, Packing};
 use super::rows::Rows;

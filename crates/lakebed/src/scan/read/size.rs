@@ -3,8 +3,8 @@
 use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::context::ReadContext;
 use super::file::Stored;
-use super::job::ReadContext;
 
 /// The approximate size of a batch. It is small enough for caches and large enough for consumers.
 const BATCH_BYTES: u64 = 16 << 20;
