@@ -37,13 +37,13 @@ impl Follow {
             check_recorded(self.snapshot.url(), &other.properties, other.version)?;
         }
         // With a schema log, the batch ends here instead.
-        if self.is_tracking().await {
+        if self.stream_schema.is_in_log().await {
             return Ok(());
         }
         let rules = SchemaRules {
             url: self.snapshot.url(),
-            stream: &self.schema,
-            protocol: &self.protocol,
+            stream: &self.stream_schema.schema,
+            protocol: &self.stream_schema.protocol,
             has_start: self.options.start != super::Start::Snapshot,
         };
         rules.check(other)
@@ -51,7 +51,7 @@ impl Follow {
 
     /// Checks the version before the first batch. No commit of the stream contains its schema.
     pub(super) async fn check_start(&self, begin: &Offset) -> Result<()> {
-        if self.has_checked_start.swap(true, Ordering::Relaxed) {
+        if self.progress.has_checked_start.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         let version = begin.version.min(self.snapshot.version());
@@ -59,18 +59,18 @@ impl Follow {
             Ok(snapshot) => Schema::of_snapshot(&snapshot),
             // The commit of a version can be readable although the version cannot be rebuilt.
             Err(error) if self.needs_start(&error) => {
-                self.has_checked_start.store(false, Ordering::Relaxed);
-                return Err(error.within("the schema at the start of the stream cannot be read"));
+                self.progress.has_checked_start.store(false, Ordering::Relaxed);
+                return Err(error.within("the schema that the stream begins with cannot be found out"));
             }
             Err(_) => return Ok(()),
         };
         let checked = self.check_schema(&other).await;
-        self.has_checked_start.store(checked.is_ok(), Ordering::Relaxed);
+        self.progress.has_checked_start.store(checked.is_ok(), Ordering::Relaxed);
         checked
     }
 
     fn needs_start(&self, error: &Error) -> bool {
-        let is_mapped = self.schema.mode() != lakebed_core::schema::mapping::MappingMode::None;
+        let is_mapped = self.stream_schema.schema.mode() != lakebed_core::schema::mapping::MappingMode::None;
         let is_telling = matches!(error.kind(), ErrorKind::UnsupportedFeature { .. } | ErrorKind::Store { not_found: false, .. });
         self.options.read_change_feed || is_mapped || is_telling
     }

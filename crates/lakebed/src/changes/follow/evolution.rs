@@ -9,46 +9,27 @@ use lakebed_core::action::{Metadata, Protocol};
 
 use super::Follow;
 use super::offset::{Offset, Position};
-use super::schema::Schema;
 use super::tracking::TrackedSchema;
 use crate::changes::commits::{Commit, NONE};
 use crate::{Error, Result, Snapshot};
 
 impl Follow {
-    /// Returns whether the schema log has a schema for the stream.
-    pub(super) async fn is_tracking(&self) -> bool {
-        match &self.log {
-            Some(log) => log.lock().await.current().is_some(),
-            None => false,
-        }
-    }
-
     /// Returns whether a commit ends a batch because the stream's schema differs from that of the
     /// following rows.
     pub(super) async fn changes_schema(&self, commit: &Commit) -> Result<bool> {
-        if !self.is_tracking().await {
+        if !self.stream_schema.is_in_log().await {
             return Ok(false);
         }
-        self.is_other(commit.version, commit.metadata.as_ref(), commit.protocol.as_ref())
+        self.differs(commit.version, commit.metadata.as_ref(), commit.protocol.as_ref())
     }
 
-    /// Returns whether the schema, the properties or the protocol of a version differ from the
-    /// stream's. Changes up to the version of the tracked schema do not count.
-    fn is_other(&self, version: u64, metadata: Option<&Metadata>, protocol: Option<&Protocol>) -> Result<bool> {
-        if self.is_tracked && version <= self.schema.version {
-            return Ok(false);
-        }
-        if protocol.is_some_and(|protocol| *protocol != self.protocol) {
-            return Ok(true);
-        }
-        let Some(metadata) = metadata else { return Ok(false) };
-        let other = Schema::of_metadata(self.snapshot.url(), version, metadata.clone())?;
-        Ok(self.schema.is_other(&other))
+    fn differs(&self, version: u64, metadata: Option<&Metadata>, protocol: Option<&Protocol>) -> Result<bool> {
+        self.stream_schema.differs(self.snapshot.url(), version, metadata, protocol)
     }
 
     /// Writes the schema of the version that is read next to an empty log.
     pub(super) async fn track_from(&self, begin: &Offset) -> Result<()> {
-        let Some(log) = &self.log else { return Ok(()) };
+        let Some(log) = &self.stream_schema.log else { return Ok(()) };
         let mut log = log.lock().await;
         if log.current().is_some() {
             return Ok(());
@@ -56,7 +37,7 @@ impl Follow {
         let snapshot = self.snapshot_at(begin.version.min(self.snapshot.version())).await?;
         let (metadata, protocol) = (snapshot.metadata(), snapshot.protocol());
         log.append(TrackedSchema::new(snapshot.version(), metadata, protocol)?).await?;
-        if self.is_other(snapshot.version(), Some(metadata), Some(protocol))? {
+        if self.differs(snapshot.version(), Some(metadata), Some(protocol))? {
             return Err(self.stopped(snapshot.version()));
         }
         Ok(())
@@ -65,10 +46,13 @@ impl Follow {
     /// Writes the schema of an initial snapshot to the log, if the table changed before any of its
     /// rows were read.
     pub(super) async fn track_initial(&self, snapshot: &Snapshot) -> Result<()> {
-        let Some(log) = &self.log else { return Ok(()) };
+        let Some(log) = &self.stream_schema.log else { return Ok(()) };
         let mut log = log.lock().await;
         let (version, metadata, protocol) = (snapshot.version(), snapshot.metadata(), snapshot.protocol());
-        if log.current().is_none() || version < self.schema.version || !self.is_other(version, Some(metadata), Some(protocol))? {
+        if log.current().is_none()
+            || version < self.stream_schema.schema.version
+            || !self.differs(version, Some(metadata), Some(protocol))?
+        {
             return Ok(());
         }
         log.replace(TrackedSchema::new(version, metadata, protocol)?).await?;
@@ -77,7 +61,7 @@ impl Follow {
 
     /// Returns the offset at which the stream waits while a schema change is not passed yet.
     pub(super) async fn held_at(&self, begin: &Offset) -> Result<Option<Offset>> {
-        if !begin.position.is_schema_change() || !self.is_tracking().await {
+        if !begin.position.is_schema_change() || !self.stream_schema.is_in_log().await {
             return Ok(None);
         }
         if begin.position == Position::SchemaChange {
@@ -92,13 +76,13 @@ impl Follow {
 
     /// Writes the schema after a committed change to the log, and stops the stream.
     pub(super) async fn track_past(&self, end: &Offset) -> Result<()> {
-        let Some(log) = self.log.as_ref().filter(|_| end.position.is_schema_change()) else { return Ok(()) };
+        let Some(log) = self.stream_schema.log.as_ref().filter(|_| end.position.is_schema_change()) else { return Ok(()) };
         let Some(commit) = self.commit_at(end.version).await? else { return Ok(()) };
         if !self.changes_schema(&commit).await? {
             return Ok(());
         }
-        let metadata = commit.metadata.as_ref().unwrap_or(&self.schema.metadata);
-        let protocol = commit.protocol.as_ref().unwrap_or(&self.protocol);
+        let metadata = commit.metadata.as_ref().unwrap_or(&self.stream_schema.schema.metadata);
+        let protocol = commit.protocol.as_ref().unwrap_or(&self.stream_schema.protocol);
         log.lock().await.append(TrackedSchema::new(commit.version, metadata, protocol)?).await?;
         Err(self.stopped(commit.version))
     }

@@ -5,8 +5,8 @@
 //! [`Follow::latest_offset`] decides where a batch ends (`admission`), and [`Follow::tasks`]
 //! returns the tasks of the batch (`batch`). Both apply the same rules to commits (`commit_rules`),
 //! and the same offsets always give the same tasks. A stream reads with one schema (`schema`). It
-//! may keep its schemas in a log (`tracking`, `tracked_schema`, `evolution`). A caller has to store
-//! only the last offset.
+//! may keep its schemas in a log (`tracking`, `stream_schema`, `evolution`). Only the last offset
+//! has to be remembered.
 
 mod admission;
 mod batch;
@@ -17,7 +17,7 @@ mod initial_offset;
 mod offset;
 mod options;
 mod schema;
-mod tracked_schema;
+mod stream_schema;
 mod tracking;
 
 use std::ops::{Range, RangeInclusive};
@@ -25,14 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::SchemaRef;
-use lakebed_core::action::Protocol;
 use lakebed_core::schema::StructType;
 use tokio::sync::{Mutex, OnceCell};
 
 use self::admission::{BatchWalk, FeedCommit};
 use self::initial_files::InitialFiles;
-use self::schema::{Schema, check_table};
-use self::tracking::SchemaLog;
+use self::schema::check_table;
+use self::stream_schema::StreamSchema;
 use super::commits::{Commit, CommitReadOptions, Commits, NONE};
 use super::feed::{changes_nothing, feed_columns, with_feed_columns};
 use crate::scan::ScanSpec;
@@ -65,16 +64,17 @@ pub struct Follow {
     options: FollowOptions,
     /// The table at the time when the stream was opened.
     snapshot: Snapshot,
-    /// The schema with which the stream reads.
-    schema: Schema,
-    protocol: Protocol,
+    stream_schema: StreamSchema,
     /// The specification of the scan of files.
     spec: ScanSpec,
-    log: Option<Mutex<SchemaLog>>,
-    /// Whether the schema comes from the schema log rather than from the table.
-    is_tracked: bool,
+    progress: FollowProgress,
+}
+
+/// The steps of a stream that are done once, and the files that it keeps while it needs them.
+#[derive(Default)]
+struct FollowProgress {
     start: OnceCell<Offset>,
-    initial: Mutex<Option<Arc<InitialFiles>>>,
+    initial_files: Mutex<Option<Arc<InitialFiles>>>,
     has_checked_start: AtomicBool,
     /// Whether a batch has been requested.
     has_begun: AtomicBool,
@@ -84,16 +84,8 @@ impl Table {
     /// Follows the table from its current rows, or from the start that the options set.
     pub async fn follow(&self, options: FollowOptions) -> Result<Follow> {
         let snapshot = self.snapshot().await?;
-        let log = SchemaLog::open(&snapshot, &options).await?;
-        let (log, tracked) = match log {
-            Some(mut log) => {
-                let tracked = tracked_schema::tracked_schema(&snapshot, &options, &mut log).await?;
-                (Some(Mutex::new(log)), tracked)
-            }
-            None => (None, None),
-        };
-        let is_tracked = tracked.is_some();
-        let (schema, protocol) = tracked.unwrap_or_else(|| (Schema::of_snapshot(&snapshot), snapshot.protocol().clone()));
+        let stream_schema = StreamSchema::load(&snapshot, &options).await?;
+        let schema = &stream_schema.schema;
         let spec = ScanSpec {
             table_url: snapshot.url().to_owned(),
             schema: schema.columns.clone(),
@@ -105,20 +97,7 @@ impl Table {
         };
         // A table can have columns with the names of feed columns. Such a feed cannot return both.
         spec.output_schema()?;
-        Ok(Follow {
-            table: self.clone(),
-            options,
-            snapshot,
-            schema,
-            protocol,
-            spec,
-            log,
-            is_tracked,
-            start: OnceCell::new(),
-            initial: Mutex::new(None),
-            has_checked_start: AtomicBool::new(false),
-            has_begun: AtomicBool::new(false),
-        })
+        Ok(Follow { table: self.clone(), options, snapshot, stream_schema, spec, progress: FollowProgress::default() })
     }
 }
 
@@ -130,7 +109,7 @@ impl Follow {
 
     /// Returns the schema with Delta's types and with column metadata.
     pub fn delta_schema(&self) -> StructType {
-        let columns = &self.schema.columns;
+        let columns = &self.stream_schema.schema.columns;
         if self.options.read_change_feed { with_feed_columns(columns) } else { columns.clone() }
     }
 
@@ -146,7 +125,7 @@ impl Follow {
 
     /// Returns the offset before everything that a new stream reads.
     pub async fn initial_offset(&self) -> Result<Offset> {
-        let start = self.start.get_or_try_init(|| initial_offset::initial_offset(&self.snapshot, self.options.start));
+        let start = self.progress.start.get_or_try_init(|| initial_offset::initial_offset(&self.snapshot, self.options.start));
         start.await.cloned()
     }
 
@@ -173,8 +152,8 @@ impl Follow {
         }
         // The version of "latest" is fixed only once a batch has ended there. So the first batch
         // ends before anything is read.
-        let is_first = !self.has_begun.swap(true, Ordering::Relaxed);
-        if is_first && self.options.start == Start::Latest && self.start.get() == Some(&begin) {
+        let is_first = !self.progress.has_begun.swap(true, Ordering::Relaxed);
+        if is_first && self.options.start == Start::Latest && self.progress.start.get() == Some(&begin) {
             return Ok(Some(begin));
         }
         let Some(end) = self.end_of_batch(&begin, limits).await? else { return Ok(start.cloned()) };
@@ -188,7 +167,7 @@ impl Follow {
     pub async fn commit(&self, end: &Offset) -> Result<()> {
         check_table(self.snapshot.url(), &end.table_id, self.table_id())?;
         if !end.is_initial {
-            *self.initial.lock().await = None;
+            *self.progress.initial_files.lock().await = None;
         }
         self.track_past(end).await
     }
@@ -248,7 +227,7 @@ impl Follow {
     /// Returns the files of the initial snapshot. They are sorted once and kept while they are
     /// needed.
     async fn initial_files(&self, version: u64) -> Result<Arc<InitialFiles>> {
-        let mut initial = self.initial.lock().await;
+        let mut initial = self.progress.initial_files.lock().await;
         if let Some(files) = initial.as_ref().filter(|files| files.version == version) {
             return Ok(Arc::clone(files));
         }

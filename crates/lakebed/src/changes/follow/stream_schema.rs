@@ -1,6 +1,7 @@
-//! Loads the schema of a stream that has a schema log.
+//! The schema of a stream: that of the table, or the one that the stream's schema log has.
 
-use lakebed_core::action::Protocol;
+use lakebed_core::action::{Metadata, Protocol};
+use tokio::sync::Mutex;
 
 use super::options::FollowOptions;
 use super::schema::Schema;
@@ -8,13 +9,61 @@ use super::tracking::{SchemaLog, TrackedSchema, check_allowed};
 use crate::changes::commits::{CommitReadOptions, Commits, NONE};
 use crate::{ErrorKind, Result, Snapshot};
 
+/// The schema and the protocol with which a stream reads.
+pub(super) struct StreamSchema {
+    pub(super) schema: Schema,
+    pub(super) protocol: Protocol,
+    /// The schema log, if the options have a location for it.
+    pub(super) log: Option<Mutex<SchemaLog>>,
+    /// Whether the schema comes from the schema log rather than from the table.
+    is_tracked: bool,
+}
+
+impl StreamSchema {
+    /// Opens the schema log and returns the schema of a new stream.
+    pub(super) async fn load(table: &Snapshot, options: &FollowOptions) -> Result<Self> {
+        let mut log = SchemaLog::open(table, options).await?;
+        let tracked = match &mut log {
+            Some(log) => tracked_schema(table, options, log).await?,
+            None => None,
+        };
+        let is_tracked = tracked.is_some();
+        let (schema, protocol) = tracked.unwrap_or_else(|| (Schema::of_snapshot(table), table.protocol().clone()));
+        Ok(Self { schema, protocol, log: log.map(Mutex::new), is_tracked })
+    }
+
+    /// Returns whether the schema log has a schema for the stream.
+    pub(super) async fn is_in_log(&self) -> bool {
+        match &self.log {
+            Some(log) => log.lock().await.current().is_some(),
+            None => false,
+        }
+    }
+
+    /// Returns whether the schema, the properties or the protocol of a version differ from the
+    /// stream's. Changes up to the version of the tracked schema do not count.
+    pub(super) fn differs(
+        &self,
+        url: &str,
+        version: u64,
+        metadata: Option<&Metadata>,
+        protocol: Option<&Protocol>,
+    ) -> Result<bool> {
+        if self.is_tracked && version <= self.schema.version {
+            return Ok(false);
+        }
+        if protocol.is_some_and(|protocol| *protocol != self.protocol) {
+            return Ok(true);
+        }
+        let Some(metadata) = metadata else { return Ok(false) };
+        let other = Schema::of_metadata(url, version, metadata.clone())?;
+        Ok(self.schema.is_other(&other))
+    }
+}
+
 /// Returns the schema and protocol from the schema log, if it has any. Consecutive schema changes
 /// without a file between them are passed at once.
-pub(super) async fn tracked_schema(
-    table: &Snapshot,
-    options: &FollowOptions,
-    log: &mut SchemaLog,
-) -> Result<Option<(Schema, Protocol)>> {
+async fn tracked_schema(table: &Snapshot, options: &FollowOptions, log: &mut SchemaLog) -> Result<Option<(Schema, Protocol)>> {
     let Some(current) = log.current().cloned() else { return Ok(None) };
     if let Some(later) = merged(table, &current).await? {
         log.replace(later).await?;
