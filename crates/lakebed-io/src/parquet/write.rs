@@ -45,10 +45,7 @@ const FEW_VALUES: usize = 1 << 16;
 pub struct ParquetWriter {
     name: String,
     sending: RowGroupBuffer,
-    factory: ArrowRowGroupWriterFactory,
-    schema: SchemaRef,
-    columns: Arc<SchemaDescriptor>,
-    properties: WriterPropertiesPtr,
+    row_groups: RowGroupFactory,
     options: WriteOptions,
     open: Option<OpenGroup>,
     /// Row groups that are encoded and not sent yet.
@@ -57,6 +54,14 @@ pub struct ParquetWriter {
     bytes: u64,
     groups: usize,
     rows: u64,
+}
+
+/// Begins the row groups of a file.
+struct RowGroupFactory {
+    writers: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    columns: Arc<SchemaDescriptor>,
+    properties: WriterPropertiesPtr,
 }
 
 /// A row group that is being encoded.
@@ -85,23 +90,10 @@ impl ParquetWriter {
         let properties = Arc::new(options.properties()?);
         let file =
             SerializedFileWriter::new(Blocks::default(), descriptor.root_schema_ptr(), Arc::clone(&properties)).at(&name)?;
-        let columns = Arc::new(descriptor);
-        let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
+        let writers = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
+        let row_groups = RowGroupFactory { writers, schema, columns: Arc::new(descriptor), properties };
         let sending = RowGroupBuffer::new(name.clone(), file, store.upload(path, Existing::Refuse).await?);
-        Ok(Self {
-            name,
-            sending,
-            factory,
-            schema,
-            columns,
-            properties,
-            options,
-            open: None,
-            closed: Vec::new(),
-            bytes: 0,
-            groups: 0,
-            rows: 0,
-        })
+        Ok(Self { name, sending, row_groups, options, open: None, closed: Vec::new(), bytes: 0, groups: 0, rows: 0 })
     }
 
     /// Appends batches with the file's schema. Columns may also be keys into dictionaries of values
@@ -196,7 +188,7 @@ impl ParquetWriter {
     fn encoding(&mut self, batches: Vec<RecordBatch>) -> Result<Encoding> {
         let mut open = match self.open.take() {
             Some(open) => open,
-            None => self.begin_row_group()?,
+            None => self.row_groups.begin(self.groups, &self.name)?,
         };
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         open.rows += rows;
@@ -204,24 +196,6 @@ impl ParquetWriter {
         let columns = Arc::clone(&open.columns);
         self.open = Some(open);
         Ok(Encoding { columns, batches })
-    }
-
-    fn begin_row_group(&self) -> Result<OpenGroup> {
-        let mut writers = self.factory.create_column_writers(self.groups).at(&self.name)?.into_iter();
-        let mut leaf = 0;
-        let columns = self.schema.fields().iter().map(|field| {
-            let (leaves, first) = (leaf_count(field.data_type()), leaf);
-            leaf += leaves;
-            let column = self.columns.columns().get(first);
-            Mutex::new(Column {
-                field: Arc::clone(field),
-                writers: writers.by_ref().take(leaves).collect(),
-                has_nan: false,
-                flat: column.and_then(|column| FlatColumn::of(field.data_type(), column, &self.properties)),
-                as_flat: None,
-            })
-        });
-        Ok(OpenGroup { columns: Arc::new(columns.collect()), rows: 0 })
     }
 
     /// Ends the open row group and appends its columns one after the other.
@@ -257,6 +231,27 @@ impl ParquetWriter {
     /// Sends the encoded data to the store. Much of it is still being sent after the call returns.
     pub async fn send(&mut self) -> Result<()> {
         self.sending.send(std::mem::take(&mut self.closed)).await
+    }
+}
+
+impl RowGroupFactory {
+    /// Begins the row group with this index. `name` is the file's, for messages.
+    fn begin(&self, index: usize, name: &str) -> Result<OpenGroup> {
+        let mut writers = self.writers.create_column_writers(index).at(name)?.into_iter();
+        let mut leaf = 0;
+        let columns = self.schema.fields().iter().map(|field| {
+            let (leaves, first) = (leaf_count(field.data_type()), leaf);
+            leaf += leaves;
+            let column = self.columns.columns().get(first);
+            Mutex::new(Column {
+                field: Arc::clone(field),
+                writers: writers.by_ref().take(leaves).collect(),
+                has_nan: false,
+                flat: column.and_then(|column| FlatColumn::of(field.data_type(), column, &self.properties)),
+                as_flat: None,
+            })
+        });
+        Ok(OpenGroup { columns: Arc::new(columns.collect()), rows: 0 })
     }
 }
 

@@ -67,9 +67,7 @@ pub(super) struct FlatColumnWriter {
     page: OpenPage,
     pages: Vec<Bytes>,
     totals: Totals,
-    column_index: ColumnIndexBuilder,
-    offset_index: OffsetIndexBuilder,
-    page_order: PageOrder<Extreme>,
+    page_index: PageIndexBuilder,
     /// The buffer in which pages are compressed.
     compressed: Vec<u8>,
 }
@@ -100,6 +98,13 @@ struct OpenPage {
     /// The values, if they are not keys.
     bytes: Vec<u8>,
     extremes: Option<(Extreme, Extreme)>,
+}
+
+/// The page index of the column, as far as its pages are written.
+struct PageIndexBuilder {
+    column_index: ColumnIndexBuilder,
+    offset_index: OffsetIndexBuilder,
+    order: PageOrder<Extreme>,
 }
 
 /// The facts that are known about the pages so far.
@@ -152,9 +157,11 @@ impl FlatColumn {
             page: OpenPage { rows: 0, nulls: 0, levels, bytes: Vec::new(), extremes: None },
             pages: Vec::new(),
             totals: Totals::default(),
-            column_index: ColumnIndexBuilder::new(self.descriptor.physical_type()),
-            offset_index: OffsetIndexBuilder::new(),
-            page_order: PageOrder::new(),
+            page_index: PageIndexBuilder {
+                column_index: ColumnIndexBuilder::new(self.descriptor.physical_type()),
+                offset_index: OffsetIndexBuilder::new(),
+                order: PageOrder::new(),
+            },
             compressed: Vec::new(),
         }))
     }
@@ -213,7 +220,8 @@ impl FlatColumnWriter {
     pub(super) fn close(mut self) -> Result<FlatChunk> {
         self.end_page()?;
         self.end_keys()?;
-        let Self { flat, dictionary, totals, mut column_index, .. } = self;
+        let Self { flat, dictionary, totals, page_index, .. } = self;
+        let PageIndexBuilder { mut column_index, offset_index, order } = page_index;
         let FlatColumn { kind, descriptor, properties } = flat;
         let of_dictionary = dictionary.is_some().then(|| (PageType::DICTIONARY_PAGE, properties.dictionary_page_encoding(), 1));
         let of_data = totals.pages.iter().map(|(encoding, count)| (PageType::DATA_PAGE, *encoding, *count));
@@ -236,14 +244,14 @@ impl FlatColumnWriter {
             .set_definition_level_histogram(histogram.map(LevelHistogram::from))
             .build()
             .at("a column")?;
-        column_index.set_boundary_order(self.page_order.boundary_order());
+        column_index.set_boundary_order(order.boundary_order());
         let close = ColumnCloseResult {
             bytes_written: totals.compressed_bytes as u64,
             rows_written: totals.rows,
             metadata,
             bloom_filter: None,
             column_index: Some(column_index.build().at("an index of pages")?),
-            offset_index: Some(self.offset_index.build()),
+            offset_index: Some(offset_index.build()),
         };
         // The positions of pages were counted as if there were no dictionary page before them.
         let close = close.update_dictionary_location(dictionary.as_ref().map_or(0, Bytes::len)).at("a column")?;
@@ -339,7 +347,7 @@ impl FlatColumnWriter {
             statistics: None,
         };
         let (offset, written) = (self.totals.compressed_bytes, self.seal(&bytes, page)?);
-        self.offset_index.append_offset_and_size(offset as i64, written.len() as i32);
+        self.page_index.offset_index.append_offset_and_size(offset as i64, written.len() as i32);
         self.pages.push(written);
         *self.totals.pages.entry(encoding).or_default() += 1;
         (self.page.rows, self.page.nulls) = (0, 0);
@@ -378,7 +386,7 @@ impl FlatColumnWriter {
         let (page, totals, kind) = (&mut self.page, &mut self.totals, self.flat.kind);
         let nulls = page.nulls as i64;
         match page.extremes.take() {
-            None => self.column_index.append(true, Vec::new(), Vec::new(), nulls),
+            None => self.page_index.column_index.append(true, Vec::new(), Vec::new(), nulls),
             Some(extremes) => {
                 let (below, above) = page_bounds(kind, &extremes);
                 // Bounds of strings may be shortened, and may then be ordered in another way than
@@ -387,15 +395,15 @@ impl FlatColumnWriter {
                     Kind::Text => (Extreme::Text(below.clone()), Extreme::Text(above.clone())),
                     _ => extremes.clone(),
                 };
-                self.page_order.push(known.0, known.1);
-                self.column_index.append(false, below, above, nulls);
+                self.page_index.order.push(known.0, known.1);
+                self.page_index.column_index.append(false, below, above, nulls);
                 totals.extremes = union(totals.extremes.take(), Some(extremes));
             }
         }
         let histogram = self.flat.is_nullable().then(|| vec![nulls, page.rows as i64 - nulls]);
-        self.column_index.append_histograms(&None, &histogram.map(LevelHistogram::from));
-        self.offset_index.append_row_count(page.rows as i64);
-        self.offset_index.append_unencoded_byte_array_data_bytes((kind == Kind::Text).then_some(text_bytes as i64));
+        self.page_index.column_index.append_histograms(&None, &histogram.map(LevelHistogram::from));
+        self.page_index.offset_index.append_row_count(page.rows as i64);
+        self.page_index.offset_index.append_unencoded_byte_array_data_bytes((kind == Kind::Text).then_some(text_bytes as i64));
         totals.text_bytes += text_bytes;
         totals.rows += page.rows as u64;
         totals.nulls += page.nulls as u64;
