@@ -128,8 +128,7 @@ def read_task(
 ) -> ArrowStream: ...
 def write_files(
     task: bytes,
-    part: int,
-    parts: int,
+    part: tuple[int, int],
     data: object,
     storage_options: dict[str, str],
     credentials: Callable[[], Mapping[str, Any]] | None,

@@ -145,23 +145,22 @@ impl Table {
     }
 }
 
-/// Writes the rows of one part of a write and returns its files.
+/// Writes the rows of one part of a write and returns its files. The part is its number and the
+/// number of parts.
 #[pyfunction]
-#[pyo3(signature = (task, part, parts, data, storage_options, credentials))]
+#[pyo3(signature = (task, part, data, storage_options, credentials))]
 pub fn write_files<'py>(
     py: Python<'py>,
     task: &[u8],
-    part: u64,
-    parts: u64,
+    part: (u64, u64),
     data: &Bound<'py, PyAny>,
     storage_options: HashMap<String, String>,
     credentials: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let task = WriteTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
-    let (data, part) = (stream_of(data, task.on_lossy())?, Part { number: part, of: parts });
-    let options = StoreOptions { options: storage_options, credentials, ..StoreOptions::default() };
-    let written = enter(py, async move { write_files_at(&task, part, data, options).await?.to_bytes() })?;
+    let (data, part) = (stream_of(data, task.on_lossy())?, Part { number: part.0, of: part.1 });
+    let written = enter(py, async move { write_files_at(&task, part, data, storage_options, credentials).await?.to_bytes() })?;
     Ok(PyBytes::new(py, &written))
 }
 

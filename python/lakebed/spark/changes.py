@@ -61,4 +61,4 @@ def changes(
     # The size for Spark's planner: the share of the files that belongs to the columns.
     size_bytes = int(plan.size_bytes * types.row_size_bytes(schema) / types.row_size_bytes(whole))
     name = f"lakebed {found.uri.rpartition('/')[2]} changes {found.start_version} to {found.end_version}"
-    return tasks.frame(spark, name, pieces, access, types.shown(schema), size_bytes)
+    return tasks.frame(spark, tasks.TaskSet(name, pieces, size_bytes), access, types.shown(schema))

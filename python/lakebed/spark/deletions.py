@@ -36,8 +36,8 @@ def of_files(spark: SparkSession, name: str, scan: Scan, paths: Iterable[str], a
 
     The scan has the row index and the file size.
     """
-    pieces = scan._deleted_tasks(paths)
-    return tasks.run(spark, name, pieces, partial(_words, access), _SCHEMA, 0, 2 * session.parallelism(spark))
+    pieces = tasks.TaskSet(name, scan._deleted_tasks(paths))
+    return tasks.run(spark, pieces, partial(_words, access), _SCHEMA, 2 * session.parallelism(spark))
 
 
 def without(found: DataFrame, deleted: DataFrame) -> DataFrame:

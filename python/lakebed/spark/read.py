@@ -191,11 +191,11 @@ def _name(plan: _Plan) -> str:
 
 
 def _by_lakebed(spark: SparkSession, plan: _Plan) -> DataFrame:
-    pieces = _tasks(spark, plan)
     # Spark's planner estimates the share of a file's columns in its size by their types.
     share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
     name = f"{_name(plan)}, {len(plan.choice.by_lakebed)} files"
-    return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(plan.lakebed_size_bytes * share))
+    scan_tasks = tasks.TaskSet(name, _tasks(spark, plan), int(plan.lakebed_size_bytes * share))
+    return tasks.frame(spark, scan_tasks, plan.access, types.shown(plan.asked.schema))
 
 
 def _tasks(spark: SparkSession, plan: _Plan) -> list[bytes]:

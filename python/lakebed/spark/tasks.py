@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Work", "fair_size_bytes", "frame", "run"]
+__all__ = ["TaskSet", "Work", "fair_size_bytes", "frame", "run"]
 
 #: The work of executors on a task. It travels pickled.
 Work = Callable[[bytes], "Iterator[pa.RecordBatch]"]
@@ -56,14 +56,21 @@ def fair_size_bytes(spark: SparkSession, size_bytes: int, most_bytes: int) -> in
     return max(min(most_bytes, fair_bytes), size_bytes // _MOST_TASKS)
 
 
-def frame(
-    spark: SparkSession, name: str, tasks: Sequence[bytes], access: Access, schema: StructType, size_bytes: int
-) -> DataFrame:
-    """Returns the rows of scan tasks, one Spark task each. `size_bytes` is the size for Spark's
-    planner.
-    """
+@dataclass(frozen=True)
+class TaskSet:
+    """The tasks of one scan."""
+
+    #: The name of the scan in Spark's plans.
+    name: str
+    tasks: Sequence[bytes]
+    #: The size of the result for Spark's planner.
+    size_bytes: int = 0
+
+
+def frame(spark: SparkSession, tasks: TaskSet, access: Access, schema: StructType) -> DataFrame:
+    """The rows of scan tasks, one Spark task each."""
     carried = types.carried(schema)
-    found = run(spark, name, tasks, partial(_rows, access, carried), carried, size_bytes)
+    found = run(spark, tasks, partial(_rows, access, carried), carried)
     if carried == schema:
         return found
     fields = zip(carried.fields, schema.fields, strict=True)
@@ -77,26 +84,16 @@ def _rows(access: Access, carried: StructType, task: bytes) -> Iterator[pa.Recor
         yield types.carried_rows(rows, carried)
 
 
-def run(
-    spark: SparkSession,
-    name: str,
-    tasks: Sequence[bytes],
-    work: Work,
-    schema: StructType,
-    size_bytes: int,
-    most: int | None = None,
-) -> DataFrame:
-    """Returns the results of `work` on tasks on the executors, in one Spark task each or in `most`
-    of them.
-
-    Plans show `name`.
+def run(spark: SparkSession, tasks: TaskSet, work: Work, schema: StructType, most: int | None = None) -> DataFrame:
+    """The results of `work` on tasks on the executors, in one Spark task each or in `most` of
+    them.
     """
-    stride = max(1, size_bytes // _NUMBER_BYTES // max(1, len(tasks)))
+    stride = max(1, tasks.size_bytes // _NUMBER_BYTES // max(1, len(tasks.tasks)))
     found: DataFrame | None = None
-    for pieces in _pieces(tasks):
+    for pieces in _pieces(tasks.tasks):
         count = len(pieces.rests)
         numbers = spark.range(0, count * stride, 1, min(count, most or count)).where(F.col("id") % stride == 0)
-        part = numbers.selectExpr("id", _WEIGHT).mapInArrow(_Run(name, pieces, stride, work), schema)
+        part = numbers.selectExpr("id", _WEIGHT).mapInArrow(_Run(tasks.name, pieces, stride, work), schema)
         found = part if found is None else found.unionAll(part)
     return spark.createDataFrame([], schema) if found is None else found
 

@@ -240,4 +240,4 @@ def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, p
     part = context.partitionId() if context is not None and parts else 0
     schema = written.named_variants(first.schema)
     data = Batches(pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in chain([first], rows))
-    return _lakebed.write_files(task, part, max(parts, 1), data, dict(access.storage_options), access.credentials)
+    return _lakebed.write_files(task, (part, max(parts, 1)), data, dict(access.storage_options), access.credentials)
