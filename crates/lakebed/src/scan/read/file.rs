@@ -19,7 +19,7 @@ use super::column_source::ColumnSource;
 use super::context::ReadContext;
 use super::fit::{FileColumns, Fit};
 use super::implied::Logged;
-use super::rows::Rows;
+use super::row_ranges::RowRanges;
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;
 use crate::scan::row_column::{ChangeType, FileChange};
@@ -67,7 +67,7 @@ pub(super) struct Stored {
     /// All columns.
     pub(super) all: Fit,
     /// The rows that may hold matches, by row group.
-    pub(super) groups: Vec<(usize, Rows)>,
+    pub(super) groups: Vec<(usize, RowRanges)>,
 }
 
 impl OpenFile {
@@ -242,13 +242,13 @@ impl Preparation {
     }
 
     /// Returns by row group the rows that may match. Long runs of deleted rows are left out.
-    fn groups(&self, columns: &FileColumns) -> Result<Vec<(usize, Rows)>> {
+    fn groups(&self, columns: &FileColumns) -> Result<Vec<(usize, RowRanges)>> {
         let mut groups = Vec::new();
         let mut first_row = 0;
         for (index, group) in self.parquet.metadata().row_groups().iter().enumerate() {
             let end = first_row + group.num_rows().unsigned_abs();
             if self.range.as_ref().is_none_or(|part| part.holds(group)) {
-                groups.push((index, Rows::all(first_row..end)));
+                groups.push((index, RowRanges::all(first_row..end)));
             }
             first_row = end;
         }
@@ -274,10 +274,10 @@ impl Preparation {
 
 /// Returns the row groups that may hold matches, and within them the pages that may hold matches.
 fn kept_groups(
-    groups: Vec<(usize, Rows)>,
+    groups: Vec<(usize, RowRanges)>,
     bounds: &Bounds<'_>,
     judge: impl Fn(&[ArrayRef], usize) -> Result<BooleanArray>,
-) -> Result<Vec<(usize, Rows)>> {
+) -> Result<Vec<(usize, RowRanges)>> {
     let indices: Vec<usize> = groups.iter().map(|(index, _)| *index).collect();
     let keep = judge(&bounds.of_row_groups(&indices)?, indices.len())?;
     let mut kept = Vec::new();

@@ -25,7 +25,7 @@ mod piece;
 mod projection;
 mod rebase;
 mod resources;
-mod rows;
+mod row_ranges;
 mod selectivity;
 mod size;
 mod table_layout;
@@ -48,7 +48,7 @@ use tokio::task::JoinSet;
 use self::context::ReadContext;
 use self::file::OpenFile;
 pub use self::options::{ReadOptions, RowTest};
-use self::outbox::Parcel;
+use self::outbox::ReservedBatch;
 use super::file::ScanFile;
 use super::spec::ScanSpec;
 use crate::runtime::stream::RecordBatchStream;
@@ -65,20 +65,20 @@ pub fn read_files(store: &Store, spec: &ScanSpec, files: Vec<ScanFile>, options:
     let context = Arc::new(ReadContext::new(store, spec, &files, options)?);
     let schema = Arc::clone(context.output.schema());
     let files = if spec.limit == Some(0) { VecDeque::new() } else { files.into_iter().enumerate().collect() };
-    let parcels = in_order(context.resources.lanes(), move |lanes| Reading { context, lanes, started_rows: 0 }.run(files));
-    Ok(RecordBatchStream::new(schema, Limited { parcels: Some(parcels), rows_left: spec.limit }))
+    let batches = in_order(context.resources.lanes(), move |lanes| FilesReading { context, lanes, started_rows: 0 }.run(files));
+    Ok(RecordBatchStream::new(schema, LimitedStream { batches: Some(batches), rows_left: spec.limit }))
 }
 
 /// A task that is being read.
-struct Reading {
+struct FilesReading {
     context: Arc<ReadContext>,
-    lanes: Lanes<Parcel>,
+    lanes: Lanes<ReservedBatch>,
     /// The rows of the pieces that were started so far. The number is exact if there is no
     /// condition.
     started_rows: u64,
 }
 
-impl Reading {
+impl FilesReading {
     async fn run(mut self, files: VecDeque<(usize, ScanFile)>) -> Result<()> {
         let started = self.start_all(files).await;
         // The rows and errors that come before this error in the order of the files are returned
@@ -88,8 +88,9 @@ impl Reading {
     }
 
     async fn start_all(&mut self, files: VecDeque<(usize, ScanFile)>) -> Result<()> {
-        let mut ahead = Ahead { context: Arc::clone(&self.context), files, opening: VecDeque::new(), tasks: JoinSet::new() };
-        while let Some(file) = ahead.next().await {
+        let mut readahead =
+            FileReadahead { context: Arc::clone(&self.context), files, opening: VecDeque::new(), tasks: JoinSet::new() };
+        while let Some(file) = readahead.next().await {
             let file = Arc::new(file?);
             for piece in file.pieces(self.context.rows_wanted(self.started_rows))? {
                 self.started_rows += piece.live_rows();
@@ -118,7 +119,7 @@ impl Reading {
 }
 
 /// The files that are opened ahead, in order.
-struct Ahead {
+struct FileReadahead {
     context: Arc<ReadContext>,
     /// The files that are not being opened yet, with their indices in the task.
     files: VecDeque<(usize, ScanFile)>,
@@ -126,7 +127,7 @@ struct Ahead {
     tasks: JoinSet<()>,
 }
 
-impl Ahead {
+impl FileReadahead {
     async fn next(&mut self) -> Option<Result<OpenFile>> {
         // If there is a limit and nothing drops rows, the first file is usually enough.
         let most = if self.context.rows_wanted(0).is_some() { 1 } else { FILES_AHEAD };
@@ -146,21 +147,21 @@ impl Ahead {
 }
 
 /// The stream of batches, up to the limit.
-struct Limited {
-    parcels: Option<InOrder<Parcel>>,
+struct LimitedStream {
+    batches: Option<InOrder<ReservedBatch>>,
     rows_left: Option<u64>,
 }
 
-impl Stream for Limited {
+impl Stream for LimitedStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        let Some(parcels) = &mut this.parcels else { return Poll::Ready(None) };
-        let batch = match ready!(Pin::new(parcels).poll_next(context)) {
-            Some(Ok(parcel)) => parcel.open(),
+        let Some(batches) = &mut this.batches else { return Poll::Ready(None) };
+        let batch = match ready!(Pin::new(batches).poll_next(context)) {
+            Some(Ok(reserved)) => reserved.into_batch(),
             Some(Err(error)) => {
-                this.parcels = None;
+                this.batches = None;
                 return Poll::Ready(Some(Err(error)));
             }
             None => return Poll::Ready(None),
@@ -171,7 +172,7 @@ impl Stream for Limited {
         *left -= batch.num_rows() as u64;
         if *left == 0 {
             // The limit is reached, so all work stops.
-            this.parcels = None;
+            this.batches = None;
         }
         Poll::Ready(Some(Ok(batch)))
     }

@@ -12,33 +12,33 @@ use crate::Result;
 use crate::runtime::memory::Reservation;
 
 /// A batch with its share of the memory budget.
-pub(super) struct Parcel {
+pub(super) struct ReservedBatch {
     batch: RecordBatch,
     _share: Reservation,
 }
 
-impl Parcel {
+impl ReservedBatch {
     /// Returns the batch. Its memory no longer counts against the budget.
-    pub(super) fn open(self) -> RecordBatch {
+    pub(super) fn into_batch(self) -> RecordBatch {
         self.batch
     }
 }
 
 /// The outbox that a piece puts its rows in.
 pub(super) struct Outbox {
-    lane: LaneSender<Parcel>,
+    lane: LaneSender<ReservedBatch>,
     schema: SchemaRef,
     share: Reservation,
     batch_rows: usize,
     /// Batches with too few rows to be sent alone.
-    waiting: Vec<Rows>,
+    waiting: Vec<PendingRows>,
     waiting_rows: usize,
     sent_rows: u64,
     most_rows: u64,
 }
 
 /// Columns with their fields.
-struct Rows {
+struct PendingRows {
     fields: Vec<FieldRef>,
     columns: Vec<ArrayRef>,
     count: usize,
@@ -48,7 +48,7 @@ impl Outbox {
     /// Returns an outbox. `share` is the memory that the piece reserved. `most_rows` is the
     /// greatest number of rows that are needed.
     pub(super) fn new(
-        lane: LaneSender<Parcel>,
+        lane: LaneSender<ReservedBatch>,
         schema: SchemaRef,
         share: Reservation,
         batch_rows: usize,
@@ -74,7 +74,7 @@ impl Outbox {
         if count == 0 {
             return Ok(self.flow());
         }
-        let rows = Rows { fields, columns, count };
+        let rows = PendingRows { fields, columns, count };
         // Joining copies rows, so only batches that are too small for the consumer are joined.
         if count >= self.batch_rows / 4 {
             self.flush()?;
@@ -107,20 +107,20 @@ impl Outbox {
                 waiting.iter().filter_map(|rows| Some(rows.columns.get(index)?.as_ref())).collect();
             columns.push(arrow_select::concat::concat(&parts)?);
         }
-        self.send(Rows { fields, columns, count })
+        self.send(PendingRows { fields, columns, count })
     }
 
-    fn send(&mut self, rows: Rows) -> Result<()> {
+    fn send(&mut self, rows: PendingRows) -> Result<()> {
         let declared = self.schema.fields().iter().zip(&rows.fields).all(|(declared, field)| declared == field);
         let schema = if declared { Arc::clone(&self.schema) } else { Arc::new(Schema::new(rows.fields)) };
         let options = RecordBatchOptions::new().with_row_count(Some(rows.count));
         let batch = RecordBatch::try_new_with_options(schema, rows.columns, &options)?;
         let size = batch.get_array_memory_size() as u64;
         self.share.grow_to(size);
-        let parcel = Parcel { batch, _share: self.share.split(size) };
+        let batch = ReservedBatch { batch, _share: self.share.split(size) };
         self.sent_rows += rows.count as u64;
         // The next call of `is_closed` notices a closed lane.
-        let _ = self.lane.send(parcel);
+        let _ = self.lane.send(batch);
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Outbox {
     }
 }
 
-impl Rows {
+impl PendingRows {
     /// Returns whether both can be one batch.
     fn joins(&self, other: &Self) -> bool {
         self.fields == other.fields

@@ -19,7 +19,7 @@ use super::file::OpenFile;
 use super::fit::{Adapted, Fit};
 use super::form::{as_wanted, in_form};
 use super::outbox::Outbox;
-use super::rows::{Positions, Rows, Walk};
+use super::row_ranges::{RowPositions, RowRanges, UndecodedRows};
 use crate::scan::row_column::ChangeType;
 use crate::{Error, Result};
 
@@ -29,7 +29,7 @@ pub(super) struct Packing {
     file: Arc<OpenFile>,
     outbox: Outbox,
     /// The rows that have not been decoded yet.
-    ahead: Walk,
+    ahead: UndecodedRows,
 }
 
 /// The results of the first of two passes so far.
@@ -58,8 +58,8 @@ pub(super) struct Matches {
 }
 
 impl Packing {
-    pub(super) fn new(context: Arc<ReadContext>, file: Arc<OpenFile>, outbox: Outbox, rows: Option<&Rows>) -> Self {
-        let ahead = rows.map(Rows::walk).unwrap_or_default();
+    pub(super) fn new(context: Arc<ReadContext>, file: Arc<OpenFile>, outbox: Outbox, rows: Option<&RowRanges>) -> Self {
+        let ahead = rows.map(RowRanges::undecoded).unwrap_or_default();
         Self { context, file, outbox, ahead }
     }
 
@@ -85,13 +85,13 @@ impl Packing {
     }
 
     /// Returns those of these rows that have not been decoded yet.
-    pub(super) fn rest(&self, rows: &Rows) -> Rows {
+    pub(super) fn rest(&self, rows: &RowRanges) -> RowRanges {
         self.ahead.rest(rows)
     }
 
     /// Sets the rows that are decoded next, when decoding starts again.
-    pub(super) fn start_over(&mut self, rows: &Rows) {
-        self.ahead = rows.walk();
+    pub(super) fn start_over(&mut self, rows: &RowRanges) {
+        self.ahead = rows.undecoded();
     }
 
     /// Sends the rows that still wait.
@@ -164,7 +164,7 @@ impl Packing {
     }
 
     /// Marks the rows that match and are not deleted; None if all rows match and none is deleted.
-    fn marks(&self, columns: &Adapted, positions: &Positions, count: usize) -> Result<Option<BooleanBuffer>> {
+    fn marks(&self, columns: &Adapted, positions: &RowPositions, count: usize) -> Result<Option<BooleanBuffer>> {
         let live = positions.live(self.file.stored()?.deleted.as_ref());
         let Some(condition) = &self.context.condition else { return Ok(live) };
         let mut stored = columns.fields.iter().zip(&columns.columns);
@@ -203,7 +203,7 @@ impl Packing {
     }
 
     /// Returns the `_metadata` columns that the condition names.
-    fn metadata_field(&self, field: &Field, columns: &Adapted, positions: &Positions, count: usize) -> Result<ArrayRef> {
+    fn metadata_field(&self, field: &Field, columns: &Adapted, positions: &RowPositions, count: usize) -> Result<ArrayRef> {
         let sources = &self.context.projection.tested_metadata;
         let positions = sources.iter().any(|source| source.is_of_positions()).then(|| positions.column());
         let values =

@@ -19,9 +19,9 @@ use lakebed_io::parquet::order::LaneSender;
 use super::context::ReadContext;
 use super::file::{Content, OpenFile, Stored};
 use super::fit::Fit;
-use super::outbox::{Outbox, Parcel};
+use super::outbox::{Outbox, ReservedBatch};
 use super::pack::{Found, Packing};
-use super::rows::Rows;
+use super::row_ranges::RowRanges;
 use super::size::{MOST_BATCH_ROWS, PieceSize};
 use crate::Result;
 use crate::runtime::memory::Reservation;
@@ -36,11 +36,11 @@ pub(super) struct Piece {
 }
 
 enum What {
-    /// Rows for which no column of the file is read.
+    /// RowRanges for which no column of the file is read.
     Counted,
     Stored {
         group: usize,
-        rows: Rows,
+        rows: RowRanges,
     },
 }
 
@@ -51,7 +51,7 @@ impl Piece {
     }
 
     /// Returns a piece of rows of a row group.
-    pub(super) fn stored(group: usize, rows: Rows, live_rows: u64, per: &PieceSize) -> Self {
+    pub(super) fn stored(group: usize, rows: RowRanges, live_rows: u64, per: &PieceSize) -> Self {
         let count = rows.len();
         let size_bytes = count.saturating_mul(per.bytes_per_row.saturating_add(per.fetched_per_row));
         let batch_rows = size(per.batch_rows.min(count).max(1));
@@ -73,7 +73,7 @@ impl Piece {
         self,
         context: Arc<ReadContext>,
         file: Arc<OpenFile>,
-        lane: LaneSender<Parcel>,
+        lane: LaneSender<ReservedBatch>,
         share: Reservation,
     ) -> Result<()> {
         let outbox = Outbox::new(lane, Arc::clone(context.output.schema()), share, self.batch_rows, context.limit);
@@ -107,7 +107,7 @@ impl Piece {
 /// Some rows that are decoded in one pass or in two.
 struct Pass {
     group: usize,
-    rows: Rows,
+    rows: RowRanges,
     batch_rows: usize,
     packing: Arc<Mutex<Packing>>,
 }
@@ -120,7 +120,7 @@ impl Pass {
         if !stored.all.leaves().is_empty() {
             return self.decode(stored, &stored.all, self.rows.selection(), take).await;
         }
-        // Rows without columns need no decoder.
+        // RowRanges without columns need no decoder.
         let mut left = self.rows.len();
         while left > 0 {
             let count = left.min(self.batch_rows as u64);
@@ -228,7 +228,7 @@ impl OpenFile {
 
 impl Stored {
     /// Cuts the rows of a row group into pieces of at most `most` rows.
-    fn cut(&self, group: usize, rows: &Rows, most: u64) -> Vec<Rows> {
+    fn cut(&self, group: usize, rows: &RowRanges, most: u64) -> Vec<RowRanges> {
         let wanted = usize::try_from(rows.len() / most.max(1)).unwrap_or(usize::MAX);
         if wanted == 0 {
             return vec![rows.clone()];

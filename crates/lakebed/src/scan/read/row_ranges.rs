@@ -19,12 +19,12 @@ const LONG_RUN: u64 = 4096;
 
 /// The rows of one row group to decode. The ranges are ascending, disjoint and not empty.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rows {
+pub(super) struct RowRanges {
     group: Range<u64>,
     ranges: Vec<Range<u64>>,
 }
 
-impl Rows {
+impl RowRanges {
     /// Returns all rows of a row group, given by their positions in the file.
     pub(super) fn all(group: Range<u64>) -> Self {
         let ranges = if group.is_empty() { Vec::new() } else { vec![group.clone()] };
@@ -86,9 +86,9 @@ impl Rows {
     /// Returns the rows behind the first `count` rows.
     #[must_use]
     pub(super) fn skip(&self, count: u64) -> Self {
-        let mut walk = self.walk();
-        walk.next(count);
-        walk.rest(self)
+        let mut undecoded = self.undecoded();
+        undecoded.next(count);
+        undecoded.rest(self)
     }
 
     /// Returns the position of the row group's first row in the file.
@@ -179,26 +179,26 @@ impl Rows {
         RowSelection::from_boolean_buffer(whole.finish())
     }
 
-    /// Returns a walk over the rows in step with decoded batches.
-    pub(super) fn walk(&self) -> Walk {
-        Walk { ahead: self.ranges.iter().cloned().collect() }
+    /// Returns the rows as a queue, from which each decoded batch takes its rows.
+    pub(super) fn undecoded(&self) -> UndecodedRows {
+        UndecodedRows { ahead: self.ranges.iter().cloned().collect() }
     }
 }
 
 /// The rows that have not been decoded yet.
 #[derive(Default)]
-pub(super) struct Walk {
+pub(super) struct UndecodedRows {
     ahead: VecDeque<Range<u64>>,
 }
 
-impl Walk {
+impl UndecodedRows {
     /// Returns those of these rows that have not been decoded yet.
-    pub(super) fn rest(&self, of: &Rows) -> Rows {
-        Rows { group: of.group.clone(), ranges: self.ahead.iter().cloned().collect() }
+    pub(super) fn rest(&self, of: &RowRanges) -> RowRanges {
+        RowRanges { group: of.group.clone(), ranges: self.ahead.iter().cloned().collect() }
     }
 
     /// Takes the next rows and returns their positions.
-    pub(super) fn next(&mut self, mut count: u64) -> Positions {
+    pub(super) fn next(&mut self, mut count: u64) -> RowPositions {
         let mut taken = Vec::new();
         while count > 0 {
             let Some(first) = self.ahead.front_mut() else { break };
@@ -210,14 +210,14 @@ impl Walk {
                 self.ahead.pop_front();
             }
         }
-        Positions(taken)
+        RowPositions(taken)
     }
 }
 
 /// The positions of the rows of a batch in the file.
-pub(super) struct Positions(Vec<Range<u64>>);
+pub(super) struct RowPositions(Vec<Range<u64>>);
 
-impl Positions {
+impl RowPositions {
     /// Marks the rows that are not deleted; None if no row is deleted.
     pub(super) fn live(&self, deleted: Option<&DeletionVector>) -> Option<BooleanBuffer> {
         let deleted = deleted?;
@@ -278,29 +278,29 @@ mod tests {
         rows
     }
 
-    fn listed(rows: &Rows) -> Vec<u64> {
+    fn listed(rows: &RowRanges) -> Vec<u64> {
         rows.ranges.iter().flat_map(Clone::clone).collect()
     }
 
     #[test]
     fn all_rows_need_no_selection() {
-        let rows = Rows::all(10..20);
+        let rows = RowRanges::all(10..20);
         assert!(rows.selection().is_none());
         assert_eq!((rows.len(), rows.live(None)), (10, 10));
-        assert!(Rows::all(5..5).is_empty());
+        assert!(RowRanges::all(5..5).is_empty());
     }
 
     #[test]
     fn short_runs_of_deleted_rows_are_read() {
         let deleted: DeletionVector = (100..100 + LONG_RUN).chain([5, 7]).chain(9_000..9_000 + LONG_RUN - 1).collect();
-        let rows = Rows::all(0..20_000).without_deleted_runs(&deleted);
+        let rows = RowRanges::all(0..20_000).without_deleted_runs(&deleted);
         assert_eq!(rows.ranges, [0..100, 100 + LONG_RUN..20_000]);
         assert_eq!(rows.live(Some(&deleted)), 20_000 - LONG_RUN - 2 - (LONG_RUN - 1));
     }
 
     #[test]
     fn pieces_cut_across_ranges() {
-        let rows = Rows::all(0..100).within(&[0..10, 20..25, 90..100]);
+        let rows = RowRanges::all(0..100).within(&[0..10, 20..25, 90..100]);
         let pieces: Vec<_> = rows.pieces(12, &[]).iter().map(|piece| piece.ranges.clone()).collect();
         assert_eq!(pieces, [vec![0..10, 20..22], vec![22..25, 90..99], vec![99..100]]);
     }
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn piece_ends_at_page_end_if_near() {
         let cut = |most: u64, pages: &[u64]| -> Vec<Range<u64>> {
-            Rows::all(1000..1100).pieces(most, pages).iter().flat_map(|piece| piece.ranges.clone()).collect()
+            RowRanges::all(1000..1100).pieces(most, pages).iter().flat_map(|piece| piece.ranges.clone()).collect()
         };
         assert_eq!(cut(50, &[1000, 1020, 1040, 1060, 1080]), [1000..1040, 1040..1080, 1080..1100]);
         assert_eq!(cut(40, &[1000, 1020, 1040, 1060, 1080]), [1000..1040, 1040..1080, 1080..1100]);
@@ -330,18 +330,18 @@ mod tests {
             let cuts: Vec<u64> = cuts.into_iter().collect();
             let kept: Vec<Range<u64>> = cuts.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect();
             let deleted: DeletionVector = deleted.into_iter().collect();
-            let rows = Rows::all(group.clone()).within(&kept);
+            let rows = RowRanges::all(group.clone()).within(&kept);
             let expected: Vec<u64> = group.clone().filter(|row| kept.iter().any(|range| range.contains(row))).collect();
             prop_assert_eq!(listed(&rows), expected.clone());
             prop_assert_eq!(chosen(rows.selection(), &group), expected.clone());
             prop_assert_eq!(rows.live(Some(&deleted)), expected.iter().filter(|row| !deleted.contains(**row)).count() as u64);
 
             // Over all batches, the positions and the marks of live rows agree with the rows.
-            let mut walk = rows.walk();
+            let mut undecoded = rows.undecoded();
             let (mut positions, mut live) = (Vec::new(), Vec::new());
             for start in (0..rows.len()).step_by(usize::try_from(batch).unwrap()) {
                 let count = batch.min(rows.len() - start);
-                let part = walk.next(count);
+                let part = undecoded.next(count);
                 positions.extend(part.column().as_primitive::<Int64Type>().values().iter().map(|row| row.cast_unsigned()));
                 match part.live(Some(&deleted)) {
                     Some(marks) => live.extend(marks.iter()),
