@@ -22,9 +22,9 @@ use lakebed_expr::prune::metadata_field;
 use lakebed_io::at::At;
 use lakebed_io::parquet::ParquetFile;
 
-use super::fit::FileColumns;
 use super::implied::{Logged, Moved};
-use super::leaf::Leaf;
+use super::leaf_adapter::LeafAdapter;
+use super::schema_adapter::FileColumns;
 use crate::Result;
 use crate::scan::row_column::RowColumnKind;
 
@@ -69,9 +69,9 @@ struct Source {
     leaf: usize,
     /// The field with the type that the file has.
     field: Field,
-    /// The conversion of bounds of the file to bounds of the table; None if there are none, or if
-    /// they cannot be trusted.
-    cast: Option<Leaf>,
+    /// How bounds of the file become bounds of the table; None if there are none, or if they cannot
+    /// be trusted.
+    cast: Option<LeafAdapter>,
 }
 
 /// Runs of rows, and the requested statistics for each run.
@@ -313,7 +313,7 @@ impl Source {
         if statistic.kind == StatKind::NullCount {
             return Some(Self { leaf, field, cast: None });
         }
-        let cast = Leaf::new(statistic.data_type, &found, &descriptor, columns.rebase()).ok()?;
+        let cast = LeafAdapter::new(statistic.data_type, &found, &descriptor, columns.rebase()).ok()?;
         let trusted = descriptor.physical_type() != PhysicalType::INT96 && !cast.is_of_old_calendar();
         Some(Self { leaf, field, cast: Some(cast).filter(|_| trusted) })
     }

@@ -17,9 +17,9 @@ use parquet::file::metadata::RowGroupMetaData;
 use super::bounds::{Bounds, Known};
 use super::column_source::ColumnSource;
 use super::context::ReadContext;
-use super::fit::{FileColumns, Fit};
 use super::implied::Logged;
 use super::row_ranges::RowRanges;
+use super::schema_adapter::{FileColumns, SchemaAdapter};
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;
 use crate::scan::row_column::{ChangeType, FileChange};
@@ -61,11 +61,11 @@ pub(super) struct Stored {
     /// The rows that are not returned, whatever the condition says.
     pub(super) deleted: Option<DeletionVector>,
     /// The columns of the condition.
-    pub(super) tested: Fit,
+    pub(super) tested: SchemaAdapter,
     /// The other columns.
-    pub(super) others: Fit,
+    pub(super) others: SchemaAdapter,
     /// All columns.
-    pub(super) all: Fit,
+    pub(super) all: SchemaAdapter,
     /// The rows that may hold matches, by row group.
     pub(super) groups: Vec<(usize, RowRanges)>,
 }
@@ -231,9 +231,9 @@ impl Preparation {
             None => Default::default(),
         };
         Ok(Stored {
-            tested: columns.fit(&apart.0)?,
-            others: columns.fit(&apart.1)?,
-            all: columns.fit(&projection.all())?,
+            tested: columns.adapter(&apart.0)?,
+            others: columns.adapter(&apart.1)?,
+            all: columns.adapter(&projection.all())?,
             file: self.parquet,
             columns,
             deleted: self.deleted,

@@ -2,8 +2,8 @@
 //!
 //! [`read_files`] opens the files in order. `file` reads the metadata and the deletion vector and
 //! decides which row groups and pages can hold matches. Each file is cut into pieces, and several
-//! pieces are decoded at once (`piece`). Each piece becomes batches of the table's columns (`fit`,
-//! `leaf`, `variant`, `rebase`). `form` describes the types in which decoding is fastest. The
+//! pieces are decoded at once (`piece`). Each piece becomes batches of the table's columns
+//! (`schema_adapter`, `leaf_adapter`, `variant`, `calendar_rebase`). `form` describes the types in which decoding is fastest. The
 //! batches are returned in the order of files and rows. Decoded rows that the consumer has not
 //! taken count against a memory budget.
 
@@ -13,17 +13,17 @@ mod column_source;
 mod condition;
 mod context;
 mod file;
-mod fit;
+mod schema_adapter;
 pub(crate) mod form;
 mod implied;
-mod leaf;
+mod leaf_adapter;
 mod options;
 mod outbox;
 mod output;
 mod pack;
 mod piece;
 mod projection;
-mod rebase;
+mod calendar_rebase;
 mod resources;
 mod row_ranges;
 mod selectivity;

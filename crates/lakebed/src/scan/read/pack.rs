@@ -16,10 +16,10 @@ use super::column_source::ColumnSource;
 use super::condition::column_of_rows;
 use super::context::ReadContext;
 use super::file::OpenFile;
-use super::fit::{Adapted, Fit};
 use super::form::{as_wanted, in_form};
 use super::outbox::Outbox;
 use super::row_ranges::{RowPositions, RowRanges, UndecodedRows};
+use super::schema_adapter::{AdaptedColumns, SchemaAdapter};
 use crate::scan::row_column::ChangeType;
 use crate::{Error, Result};
 
@@ -69,9 +69,9 @@ impl Packing {
 
     /// Returns the leaves of the columns that may be decoded as dictionary keys. These are the
     /// columns that are returned as they are stored.
-    pub(super) fn keyed(&self, fit: &Fit) -> Vec<usize> {
+    pub(super) fn keyed(&self, adapter: &SchemaAdapter) -> Vec<usize> {
         let wanted = |position| self.context.output.is_moving() && self.context.output.has(ColumnSource::File(position));
-        fit.keyed(wanted)
+        adapter.keyed(wanted)
     }
 
     /// Returns whether no more rows are needed.
@@ -142,7 +142,7 @@ impl Packing {
             return Err(Error::internal("more rows were decoded than match the predicate"));
         }
         let others = self.file.stored()?.others.adapt(batch)?;
-        let columns = Adapted {
+        let columns = AdaptedColumns {
             fields: matches.fields.iter().chain(&others.fields).cloned().collect(),
             columns: matches.columns.iter().map(|column| column.slice(from, count)).chain(others.columns).collect(),
         };
@@ -156,7 +156,7 @@ impl Packing {
         while left > 0 {
             let count = left.min(batch_rows as u64);
             left -= count;
-            if self.send(&Adapted::default(), None, usize::try_from(count).unwrap_or(usize::MAX))?.is_break() {
+            if self.send(&AdaptedColumns::default(), None, usize::try_from(count).unwrap_or(usize::MAX))?.is_break() {
                 break;
             }
         }
@@ -164,7 +164,7 @@ impl Packing {
     }
 
     /// Marks the rows that match and are not deleted; None if all rows match and none is deleted.
-    fn marks(&self, columns: &Adapted, positions: &RowPositions, count: usize) -> Result<Option<BooleanBuffer>> {
+    fn marks(&self, columns: &AdaptedColumns, positions: &RowPositions, count: usize) -> Result<Option<BooleanBuffer>> {
         let live = positions.live(self.file.stored()?.deleted.as_ref());
         let Some(condition) = &self.context.condition else { return Ok(live) };
         let mut stored = columns.fields.iter().zip(&columns.columns);
@@ -203,7 +203,13 @@ impl Packing {
     }
 
     /// Returns the `_metadata` columns that the condition names.
-    fn metadata_field(&self, field: &Field, columns: &Adapted, positions: &RowPositions, count: usize) -> Result<ArrayRef> {
+    fn metadata_field(
+        &self,
+        field: &Field,
+        columns: &AdaptedColumns,
+        positions: &RowPositions,
+        count: usize,
+    ) -> Result<ArrayRef> {
         let sources = &self.context.projection.tested_metadata;
         let positions = sources.iter().any(|source| source.is_of_positions()).then(|| positions.column());
         let values =
@@ -215,7 +221,7 @@ impl Packing {
     }
 
     /// Puts the output columns together and sends them.
-    fn send(&mut self, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
+    fn send(&mut self, columns: &AdaptedColumns, positions: Option<&ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
         let mut fields = Vec::new();
         let mut made = Vec::new();
         for (field, source) in self.context.output.fields() {
@@ -244,7 +250,13 @@ impl Packing {
 
     /// Returns a column about rows. Its values come from the log, from the positions of the rows,
     /// or from columns that store the values of rows that moved.
-    fn value(&self, source: ColumnSource, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
+    fn value(
+        &self,
+        source: ColumnSource,
+        columns: &AdaptedColumns,
+        positions: Option<&ArrayRef>,
+        count: usize,
+    ) -> Result<ArrayRef> {
         Ok(match source {
             ColumnSource::File(_) => return Err(Error::internal("a column of the file tells nothing of rows")),
             ColumnSource::Partition(position) => self.file.constant(position, count)?,

@@ -18,10 +18,10 @@ use lakebed_io::parquet::order::LaneSender;
 
 use super::context::ReadContext;
 use super::file::{Content, OpenFile, Stored};
-use super::fit::Fit;
 use super::outbox::{Outbox, ReservedBatch};
 use super::pack::{Found, Packing};
 use super::row_ranges::RowRanges;
+use super::schema_adapter::SchemaAdapter;
 use super::size::{MOST_BATCH_ROWS, PieceSize};
 use crate::Result;
 use crate::runtime::memory::Reservation;
@@ -163,17 +163,17 @@ impl Pass {
         outcome
     }
 
-    async fn decode<S>(&self, stored: &Stored, fit: &Fit, selection: Option<RowSelection>, sink: S) -> Result<()>
+    async fn decode<S>(&self, stored: &Stored, adapter: &SchemaAdapter, selection: Option<RowSelection>, sink: S) -> Result<()>
     where
         S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
     {
         let options = ReadOptions {
             metadata: Some(stored.columns.reader_metadata()),
-            projection: Some(fit.mask(&stored.file)),
+            projection: Some(adapter.mask(&stored.file)),
             row_groups: Some(vec![self.group]),
             selection,
             batch_rows: Some(self.batch_rows),
-            keyed: self.packing().keyed(fit),
+            keyed: self.packing().keyed(adapter),
             ..ReadOptions::default()
         };
         let cores = self.packing().cores();

@@ -1,10 +1,10 @@
 //! Finds the columns of the table in a file, and converts their arrays to those of the table.
 //!
-//! [`FileColumns::fit`] finds the columns by the rules of column mapping, at every level, such as
-//! structs in lists in maps. A column that the file lacks is null. A column that only the file has
-//! is ignored. [`Fit::adapt`] then converts decoded arrays: columns are renamed, reordered and
-//! widened, and lists in older forms get the current form. The conversion of single values is in
-//! `leaf`.
+//! [`FileColumns::adapter`] finds the columns by the rules of column mapping, at every level, such
+//! as structs in lists in maps. A column that the file lacks is null. A column that only the file
+//! has is ignored. [`SchemaAdapter::adapt`] then converts decoded arrays: columns are renamed,
+//! reordered and widened, and lists in older forms get the current form. The conversion of single
+//! values is in `leaf_adapter`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -23,9 +23,9 @@ use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::ParquetFile;
 
+use super::calendar_rebase::CalendarRebase;
 use super::form::{as_decoded, leaf_count, value_type};
-use super::leaf::Leaf;
-use super::rebase::Rebase;
+use super::leaf_adapter::LeafAdapter;
 use super::variant;
 use crate::{Error, Result};
 
@@ -37,12 +37,12 @@ pub(super) struct FileColumns {
     mode: MappingMode,
     /// The columns that are found by name in every mapping mode.
     by_name: Vec<String>,
-    rebase: Rebase,
+    rebase: CalendarRebase,
     metadata: ArrowReaderMetadata,
 }
 
-/// The places of some of the table's columns in a file.
-pub(super) struct Fit {
+/// Converts arrays of a file to some of the table's columns.
+pub(super) struct SchemaAdapter {
     name: String,
     /// The leaves of the file that must be read.
     leaves: BTreeSet<usize>,
@@ -50,38 +50,38 @@ pub(super) struct Fit {
     lengths: BTreeMap<usize, u32>,
     /// For each column the leaf in the file, if the leaf stores the values as the table has them.
     same: Vec<Option<usize>>,
-    columns: Vec<Place>,
+    columns: Vec<ColumnAdapter>,
 }
 
 /// Columns of a file, converted to those of the table.
 #[derive(Default)]
-pub(super) struct Adapted {
+pub(super) struct AdaptedColumns {
     pub(super) fields: Vec<FieldRef>,
     pub(super) columns: Vec<ArrayRef>,
 }
 
-/// The place of one column in the file, and how it is converted.
-struct Place {
+/// The position of one column in the file, and how it is converted.
+struct ColumnAdapter {
     /// The field of the table.
     field: FieldRef,
     /// The position among the columns that are read, and the conversion; None if the file lacks the
     /// column.
-    found: Option<(usize, Shape)>,
+    found: Option<(usize, ArrayAdapter)>,
 }
 
-/// The conversion of an array of the file to an array of the table.
-enum Shape {
-    Leaf(Leaf),
-    Struct(Vec<Place>),
-    List(Box<Part>),
-    Map { entries: FieldRef, key: Box<Part>, value: Box<Part> },
+/// How an array of the file becomes an array of the table.
+enum ArrayAdapter {
+    Leaf(LeafAdapter),
+    Struct(Vec<ColumnAdapter>),
+    List(Box<ItemAdapter>),
+    Map { entries: FieldRef, key: Box<ItemAdapter>, value: Box<ItemAdapter> },
     Variant,
 }
 
 /// The element of a list, or the key or value of a map.
-struct Part {
+struct ItemAdapter {
     field: FieldRef,
-    shape: Shape,
+    adapter: ArrayAdapter,
 }
 
 impl FileColumns {
@@ -92,17 +92,17 @@ impl FileColumns {
         let hinted = as_decoded(&file.arrow_schema()?, descriptor, with_views);
         let metadata = file.reader_metadata(hinted, ArrowReaderOptions::new())?;
         let schema = Arc::clone(metadata.schema());
-        Ok(Self { file: file.clone(), schema, mode, by_name: by_name.to_vec(), rebase: Rebase::of(file)?, metadata })
+        Ok(Self { file: file.clone(), schema, mode, by_name: by_name.to_vec(), rebase: CalendarRebase::of(file)?, metadata })
     }
 
-    /// Returns the metadata with which the decoder returns the columns as `fit` expects them.
+    /// Returns the metadata with which the decoder returns the columns as `adapter` expects them.
     pub(super) fn reader_metadata(&self) -> ArrowReaderMetadata {
         self.metadata.clone()
     }
 
     /// Finds these columns of the table.
-    pub(super) fn fit(&self, wanted: &StructType) -> Result<Fit> {
-        let mut search = Search { columns: self, leaves: BTreeSet::new(), lengths: BTreeMap::new() };
+    pub(super) fn adapter(&self, wanted: &StructType) -> Result<SchemaAdapter> {
+        let mut search = AdapterBuilder { columns: self, leaves: BTreeSet::new(), lengths: BTreeMap::new() };
         let by_id = self.mode == MappingMode::Id && wanted.fields.iter().any(|field| !self.by_name.contains(&field.name));
         if by_id && !self.schema.fields().iter().any(|field| id_of(field).is_some()) {
             return Err(Error::corrupt(
@@ -110,22 +110,22 @@ impl FileColumns {
                 "this table maps columns by field ids, but the columns of this file have none",
             ));
         }
-        let mut columns = search.places(wanted, self.schema.fields(), 0, "")?;
-        let Search { leaves, lengths, .. } = search;
+        let mut columns = search.columns(wanted, self.schema.fields(), 0, "")?;
+        let AdapterBuilder { leaves, lengths, .. } = search;
         let starts = starts(self.schema.fields(), 0);
-        let same = columns.iter().map(|place| match &place.found {
-            Some((position, Shape::Leaf(leaf))) if leaf.keeps(self.schema.fields().get(*position)?.data_type()) => {
+        let same = columns.iter().map(|column| match &column.found {
+            Some((position, ArrayAdapter::Leaf(leaf))) if leaf.keeps(self.schema.fields().get(*position)?.data_type()) => {
                 starts.get(*position).copied()
             }
             _ => None,
         });
         let same = same.collect();
-        settle(&mut columns, self.schema.fields(), 0, &leaves);
-        Ok(Fit { name: self.file.name().to_owned(), leaves, lengths, same, columns })
+        renumber(&mut columns, self.schema.fields(), 0, &leaves);
+        Ok(SchemaAdapter { name: self.file.name().to_owned(), leaves, lengths, same, columns })
     }
 
     /// Returns what must be rebased from the old calendar.
-    pub(super) fn rebase(&self) -> &Rebase {
+    pub(super) fn rebase(&self) -> &CalendarRebase {
         &self.rebase
     }
 
@@ -155,21 +155,18 @@ impl FileColumns {
     }
 
     /// Returns the position of a field among the fields of the file. The search begins at `guess`.
-    fn find(&self, fields: &Fields, wanted: &StructField, guess: usize, place: &str) -> Result<Option<usize>> {
+    fn find(&self, fields: &Fields, wanted: &StructField, guess: usize, path: &str) -> Result<Option<usize>> {
         if self.mode == MappingMode::Id && !self.by_name.contains(&wanted.name) {
             let id = field_id(wanted).ok_or_else(|| {
                 Error::corrupt(
                     "schema",
-                    format!("column {place}{} has no field id, although the table maps columns by field ids", wanted.name),
+                    format!("column {path}{} has no field id, but columns are found by field ids", wanted.name),
                 )
             })?;
             let mut found = fields.iter().enumerate().filter(|(_, field)| id_of(field) == Some(id));
             return match (found.next(), found.next()) {
                 (Some(_), Some(_)) => {
-                    let said = format!(
-                        "column {place}{} has the field id {id}, and several columns of the file have this id",
-                        wanted.name
-                    );
+                    let said = format!("column {path}{} has the field id {id}, and so have several columns", wanted.name);
                     Err(Error::corrupt(self.file.name(), said))
                 }
                 (found, _) => Ok(found.map(|(position, _)| position)),
@@ -186,10 +183,7 @@ impl FileColumns {
         let mut alike = fields.iter().enumerate().filter(|(_, field)| field.name().to_lowercase() == lower);
         match (alike.next(), alike.next()) {
             (Some(_), Some(_)) => {
-                let said = format!(
-                    "column {place}{} may be any of several columns of the file, whose names differ only in case",
-                    wanted.name
-                );
+                let said = format!("column {path}{} may be any of several columns whose names differ by case alone", wanted.name);
                 Err(Error::corrupt(self.file.name(), said))
             }
             (found, _) => Ok(found.map(|(position, _)| position)),
@@ -198,22 +192,22 @@ impl FileColumns {
 }
 
 /// A search in progress, with the leaves that it has found.
-struct Search<'a> {
+struct AdapterBuilder<'a> {
     columns: &'a FileColumns,
     leaves: BTreeSet<usize>,
     lengths: BTreeMap<usize, u32>,
 }
 
-impl Search<'_> {
+impl AdapterBuilder<'_> {
     /// Finds the fields of a struct. `first` is the first leaf of the struct in the file.
-    fn places(&mut self, wanted: &StructType, fields: &Fields, first: usize, place: &str) -> Result<Vec<Place>> {
+    fn columns(&mut self, wanted: &StructType, fields: &Fields, first: usize, path: &str) -> Result<Vec<ColumnAdapter>> {
         let starts = starts(fields, first);
-        let mut places = Vec::with_capacity(wanted.fields.len());
+        let mut columns = Vec::with_capacity(wanted.fields.len());
         for (index, wanted) in wanted.fields.iter().enumerate() {
             let field = Arc::new(Field::new(&wanted.name, type_to_arrow(&wanted.data_type)?, wanted.nullable));
             let position = match wanted.data_type {
                 DataType::Primitive(PrimitiveType::Void) => None,
-                _ => self.columns.find(fields, wanted, index, place)?,
+                _ => self.columns.find(fields, wanted, index, path)?,
             };
             // A column with nothing but nulls may be stored without a type, whatever its type in
             // the table.
@@ -223,20 +217,20 @@ impl Search<'_> {
                 |position: usize| Some((position, fields.get(position).filter(|found| typed(found))?, *starts.get(position)?));
             let found = match position.and_then(known) {
                 Some((position, found, start)) => {
-                    Some((position, self.shape(&wanted.data_type, found.data_type(), start, &format!("{place}{}", wanted.name))?))
+                    Some((position, self.array(&wanted.data_type, found.data_type(), start, &format!("{path}{}", wanted.name))?))
                 }
                 None => None,
             };
-            places.push(Place { field, found });
+            columns.push(ColumnAdapter { field, found });
         }
-        Ok(places)
+        Ok(columns)
     }
 
-    fn shape(&mut self, wanted: &DataType, found: &ArrowType, first: usize, place: &str) -> Result<Shape> {
+    fn array(&mut self, wanted: &DataType, found: &ArrowType, first: usize, path: &str) -> Result<ArrayAdapter> {
         match (wanted, found) {
             (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(_)) => {
                 self.leaves.extend(first..first + leaf_count(found));
-                Ok(Shape::Variant)
+                Ok(ArrayAdapter::Variant)
             }
             (DataType::Primitive(primitive), found) if !found.is_nested() => {
                 self.leaves.insert(first);
@@ -244,51 +238,51 @@ impl Search<'_> {
                     self.lengths.insert(first, *length);
                 }
                 let descriptor = self.columns.file.metadata().file_metadata().schema_descr().column(first);
-                let leaf = Leaf::new(*primitive, found, &descriptor, &self.columns.rebase);
-                Ok(Shape::Leaf(leaf.map_err(|error| self.misfit(place, error))?))
+                let leaf = LeafAdapter::new(*primitive, found, &descriptor, &self.columns.rebase);
+                Ok(ArrayAdapter::Leaf(leaf.map_err(|error| self.misfit(path, error))?))
             }
             (DataType::Struct(wanted), ArrowType::Struct(fields)) => {
                 let before = self.leaves.len();
-                let places = self.places(wanted, fields, first, &format!("{place}."))?;
+                let columns = self.columns(wanted, fields, first, &format!("{path}."))?;
                 if self.leaves.len() == before {
                     // None of the struct's fields is in the file. One leaf is still read, to know
                     // which structs are null.
                     self.leaves.extend(self.cheapest(fields, first));
                 }
-                Ok(Shape::Struct(places))
+                Ok(ArrayAdapter::Struct(columns))
             }
-            (DataType::Array(array), ArrowType::List(field)) => self.list(array, field, first, place),
-            (DataType::Map(map), ArrowType::Map(field, _)) => self.map(map, field, first, place),
+            (DataType::Array(array), ArrowType::List(field)) => self.list(array, field, first, path),
+            (DataType::Map(map), ArrowType::Map(field, _)) => self.map(map, field, first, path),
             (wanted, found) => {
-                let said = format!("the table has a column of type {}, but the file stores {found}", wanted.to_json_value());
-                Err(self.misfit(place, Error::schema_mismatch(said)))
+                let said = format!("the table has a column of type {}, the file stores {found}", wanted.to_json_value());
+                Err(self.misfit(path, Error::schema_mismatch(said)))
             }
         }
     }
 
-    fn list(&mut self, array: &ArrayType, found: &FieldRef, first: usize, place: &str) -> Result<Shape> {
-        let shape = self.shape(&array.element, found.data_type(), first, &format!("{place}.element"))?;
+    fn list(&mut self, array: &ArrayType, found: &FieldRef, first: usize, path: &str) -> Result<ArrayAdapter> {
+        let adapter = self.array(&array.element, found.data_type(), first, &format!("{path}.element"))?;
         let field = Arc::new(Field::new("element", type_to_arrow(&array.element)?, array.contains_null));
-        Ok(Shape::List(Box::new(Part { field, shape })))
+        Ok(ArrayAdapter::List(Box::new(ItemAdapter { field, adapter })))
     }
 
-    fn map(&mut self, map: &MapType, found: &FieldRef, first: usize, place: &str) -> Result<Shape> {
+    fn map(&mut self, map: &MapType, found: &FieldRef, first: usize, path: &str) -> Result<ArrayAdapter> {
         let ArrowType::Struct(fields) = found.data_type() else {
-            return Err(self.misfit(place, Error::internal("a map array has no entries")));
+            return Err(self.misfit(path, Error::internal("a map without entries")));
         };
         let [found_key, found_value] = &fields[..] else {
-            return Err(self.misfit(place, Error::internal("the entries of a map array are not a key and a value")));
+            return Err(self.misfit(path, Error::internal("a map without key and value")));
         };
-        let key = self.shape(&map.key, found_key.data_type(), first, &format!("{place}.key"))?;
+        let key = self.array(&map.key, found_key.data_type(), first, &format!("{path}.key"))?;
         let value_first = first + leaf_count(found_key.data_type());
-        let value = self.shape(&map.value, found_value.data_type(), value_first, &format!("{place}.value"))?;
+        let value = self.array(&map.value, found_value.data_type(), value_first, &format!("{path}.value"))?;
         let key_field = Arc::new(Field::new("key", type_to_arrow(&map.key)?, false));
         let value_field = Arc::new(Field::new("value", type_to_arrow(&map.value)?, map.value_contains_null));
         let entries = ArrowType::Struct(Fields::from(vec![Arc::clone(&key_field), Arc::clone(&value_field)]));
-        Ok(Shape::Map {
+        Ok(ArrayAdapter::Map {
             entries: Arc::new(Field::new("key_value", entries, false)),
-            key: Box::new(Part { field: key_field, shape: key }),
-            value: Box::new(Part { field: value_field, shape: value }),
+            key: Box::new(ItemAdapter { field: key_field, adapter: key }),
+            value: Box::new(ItemAdapter { field: value_field, adapter: value }),
         })
     }
 
@@ -306,12 +300,12 @@ impl Search<'_> {
         readable_apart(fields, first).into_iter().min_by_key(cost).unwrap_or(first..first + 1)
     }
 
-    fn misfit(&self, place: &str, error: Error) -> Error {
-        error.within(format!("{}: column {place}", self.columns.file.name()))
+    fn misfit(&self, path: &str, error: Error) -> Error {
+        error.within(format!("{}: column {path}", self.columns.file.name()))
     }
 }
 
-impl Fit {
+impl SchemaAdapter {
     /// Returns the leaves that must be read.
     pub(super) fn leaves(&self) -> &BTreeSet<usize> {
         &self.leaves
@@ -338,18 +332,18 @@ impl Fit {
     /// Returns the columns of the table, one array for each column, with their fields. An array may
     /// still be in the form in which it was decoded (see `form`). A field is nullable if the file
     /// has a null, even if the table forbids it.
-    pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<Adapted> {
+    pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<AdaptedColumns> {
         let mut fields = Vec::with_capacity(self.columns.len());
         let mut arrays = Vec::with_capacity(self.columns.len());
-        for place in &self.columns {
-            let array = place.adapt_form(batch.columns(), batch.num_rows()).map_err(|error| self.locate(error, place))?;
-            fields.push(widened(&place.field, &array, None));
+        for column in &self.columns {
+            let array = column.adapt_form(batch.columns(), batch.num_rows()).map_err(|error| self.locate(error, column))?;
+            fields.push(widened(&column.field, &array, None));
             arrays.push(array);
         }
-        Ok(Adapted { fields, columns: arrays })
+        Ok(AdaptedColumns { fields, columns: arrays })
     }
 
-    fn locate(&self, error: Error, place: &Place) -> Error {
+    fn locate(&self, error: Error, column: &ColumnAdapter) -> Error {
         let error = match error.kind() {
             // The code that found the error did not know the file.
             ErrorKind::Corrupt { path } if path.is_empty() => {
@@ -357,11 +351,11 @@ impl Fit {
             }
             _ => error,
         };
-        error.within(format!("{}: column {}", self.name, place.field.name()))
+        error.within(format!("{}: column {}", self.name, column.field.name()))
     }
 }
 
-impl Adapted {
+impl AdaptedColumns {
     /// Returns the chosen rows.
     pub(super) fn filter(&self, chooser: &FilterPredicate) -> Result<Self> {
         self.filter_some(chooser, |_| true)
@@ -377,10 +371,10 @@ impl Adapted {
     }
 }
 
-impl Place {
+impl ColumnAdapter {
     /// Converts the column as `adapt` does, but keeps an array that may stay in its decoded form.
     fn adapt_form(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        if let Some((position, Shape::Leaf(leaf))) = &self.found
+        if let Some((position, ArrayAdapter::Leaf(leaf))) = &self.found
             && let Some(decoded) = columns.get(*position)
             && leaf.keeps(value_type(decoded.data_type()))
         {
@@ -392,16 +386,16 @@ impl Place {
     fn adapt(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         match &self.found {
             None => Ok(new_null_array(self.field.data_type(), rows)),
-            Some((position, shape)) => {
+            Some((position, adapter)) => {
                 let column = columns.get(*position).ok_or_else(|| Error::internal("a column was not decoded"))?;
-                shape.adapt(column)
+                adapter.adapt(column)
             }
         }
     }
 }
 
 /// Replaces positions in the file by positions among the columns that are read.
-fn settle(places: &mut [Place], fields: &Fields, first: usize, leaves: &BTreeSet<usize>) {
+fn renumber(columns: &mut [ColumnAdapter], fields: &Fields, first: usize, leaves: &BTreeSet<usize>) {
     let starts = starts(fields, first);
     let mut settled = Vec::with_capacity(fields.len());
     let mut read = 0;
@@ -411,24 +405,26 @@ fn settle(places: &mut [Place], fields: &Fields, first: usize, leaves: &BTreeSet
             read += 1;
         }
     }
-    for (position, shape) in places.iter_mut().filter_map(|place| place.found.as_mut()) {
+    for (position, adapter) in columns.iter_mut().filter_map(|column| column.found.as_mut()) {
         if let (Some(field), Some(start), Some(now)) = (fields.get(*position), starts.get(*position), settled.get(*position)) {
-            settle_shape(shape, field.data_type(), *start, leaves);
+            renumber_array(adapter, field.data_type(), *start, leaves);
             *position = *now;
         }
     }
 }
 
-fn settle_shape(shape: &mut Shape, found: &ArrowType, first: usize, leaves: &BTreeSet<usize>) {
-    match (shape, found) {
-        (Shape::Struct(places), ArrowType::Struct(fields)) => settle(places, fields, first, leaves),
-        (Shape::List(element), ArrowType::List(field)) => settle_shape(&mut element.shape, field.data_type(), first, leaves),
-        (Shape::Map { key, value, .. }, ArrowType::Map(entries, _)) => {
+fn renumber_array(adapter: &mut ArrayAdapter, found: &ArrowType, first: usize, leaves: &BTreeSet<usize>) {
+    match (adapter, found) {
+        (ArrayAdapter::Struct(columns), ArrowType::Struct(fields)) => renumber(columns, fields, first, leaves),
+        (ArrayAdapter::List(element), ArrowType::List(field)) => {
+            renumber_array(&mut element.adapter, field.data_type(), first, leaves)
+        }
+        (ArrayAdapter::Map { key, value, .. }, ArrowType::Map(entries, _)) => {
             if let ArrowType::Struct(fields) = entries.data_type()
                 && let [found_key, found_value] = &fields[..]
             {
-                settle_shape(&mut key.shape, found_key.data_type(), first, leaves);
-                settle_shape(&mut value.shape, found_value.data_type(), first + leaf_count(found_key.data_type()), leaves);
+                renumber_array(&mut key.adapter, found_key.data_type(), first, leaves);
+                renumber_array(&mut value.adapter, found_value.data_type(), first + leaf_count(found_key.data_type()), leaves);
             }
         }
         _ => {}
@@ -446,18 +442,18 @@ fn starts(fields: &Fields, first: usize) -> Vec<usize> {
     fields.iter().map(start).collect()
 }
 
-impl Shape {
+impl ArrayAdapter {
     fn adapt(&self, array: &ArrayRef) -> Result<ArrayRef> {
         match self {
             Self::Leaf(leaf) => leaf.adapt(array),
             Self::Variant => variant::plain(array),
-            Self::Struct(places) => {
+            Self::Struct(adapters) => {
                 let source = array.as_struct_opt().ok_or_else(|| undecoded("struct", array))?;
-                let mut fields = Vec::with_capacity(places.len());
-                let mut columns = Vec::with_capacity(places.len());
-                for place in places {
-                    let column = place.adapt(source.columns(), source.len())?;
-                    fields.push(widened(&place.field, &column, source.nulls()));
+                let mut fields = Vec::with_capacity(adapters.len());
+                let mut columns = Vec::with_capacity(adapters.len());
+                for adapter in adapters {
+                    let column = adapter.adapt(source.columns(), source.len())?;
+                    fields.push(widened(&adapter.field, &column, source.nulls()));
                     columns.push(column);
                 }
                 let made = StructArray::try_new_with_length(fields.into(), columns, source.nulls().cloned(), source.len());
@@ -465,7 +461,7 @@ impl Shape {
             }
             Self::List(element) => {
                 let source = array.as_list_opt::<i32>().ok_or_else(|| undecoded("list", array))?;
-                let values = element.shape.adapt(source.values())?;
+                let values = element.adapter.adapt(source.values())?;
                 let field = widened(&element.field, &values, None);
                 Ok(Arc::new(ListArray::try_new(field, source.offsets().clone(), values, source.nulls().cloned())?))
             }
@@ -474,7 +470,7 @@ impl Shape {
                 if source.keys().logical_null_count() > 0 {
                     return Err(Error::corrupt("", "a map has a null key"));
                 }
-                let columns = vec![key.shape.adapt(source.keys())?, value.shape.adapt(source.values())?];
+                let columns = vec![key.adapter.adapt(source.keys())?, value.adapter.adapt(source.values())?];
                 let fields: Fields =
                     [key, value].iter().zip(&columns).map(|(part, column)| widened(&part.field, column, None)).collect();
                 let made = StructArray::try_new(fields.clone(), columns, None)?;

@@ -29,15 +29,15 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// The types of values in a file that use the old calendar.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Rebase {
+pub(super) struct CalendarRebase {
     pub(super) dates: bool,
-    pub(super) timestamps: Option<Zone>,
-    pub(super) int96: Option<Zone>,
+    pub(super) timestamps: Option<RebaseZone>,
+    pub(super) int96: Option<RebaseZone>,
 }
 
 /// The time zone of the writer.
 #[derive(Debug, Clone)]
-pub(super) enum Zone {
+pub(super) enum RebaseZone {
     Utc,
     Named {
         zone: Tz,
@@ -46,14 +46,14 @@ pub(super) enum Zone {
     },
 }
 
-impl Rebase {
+impl CalendarRebase {
     /// Reads from the metadata of a file what must be rebased.
     pub(super) fn of(file: &ParquetFile) -> Result<Self> {
         let Some(version) = file.key_value(VERSION) else { return Ok(Self::default()) };
         let before = |limit: [u32; 2]| parse_version(version).is_some_and(|version| version.cmp(&limit) == Ordering::Less);
         let dates = before([3, 0]) || file.key_value(LEGACY_DATES).is_some();
         let int96 = before([3, 1]) || file.key_value(LEGACY_INT96).is_some();
-        let zone = || file.key_value(TIME_ZONE).map_or(Zone::Utc, Zone::parse);
+        let zone = || file.key_value(TIME_ZONE).map_or(RebaseZone::Utc, RebaseZone::parse);
         Ok(Self { dates, timestamps: dates.then(zone), int96: int96.then(zone) })
     }
 }
@@ -63,7 +63,7 @@ fn parse_version(text: &str) -> Option<[u32; 2]> {
     Some([parts.next()??, parts.next()??])
 }
 
-impl Zone {
+impl RebaseZone {
     /// Parses a time zone by its name or offset. It is UTC if there is no such time zone.
     pub(super) fn parse(name: &str) -> Self {
         let Ok(zone) = name.parse::<Tz>() else { return Self::Utc };
@@ -101,8 +101,8 @@ pub(super) fn rebase_days(day: i32) -> i32 {
     i32::try_from(gregorian_day(julian_date(i64::from(day)))).unwrap_or(day)
 }
 
-/// Returns the timestamp with a local time today that equals the local time that the writer saw.
-pub(super) fn rebase_micros(zone: &Zone, micros: i64) -> i64 {
+/// Returns the timestamp whose local time today equals the local time that the writer saw.
+pub(super) fn rebase_micros(zone: &RebaseZone, micros: i64) -> i64 {
     if micros >= FIRST_DAY_OF_ZONES * MICROS_PER_DAY {
         return micros;
     }
@@ -197,17 +197,17 @@ mod tests {
 
     #[test]
     fn instants_in_utc_shift_by_whole_days() {
-        let utc = Zone::Utc;
+        let utc = RebaseZone::Utc;
         assert_eq!(rebase_micros(&utc, -141_428 * MICROS_PER_DAY + 12_345_678), micros("1582-10-04 00:00:12.345678"));
         for unchanged in ["1582-10-15 00:00:00", "1899-12-31 23:59:59.999999", "2026-11-21 01:02:03"] {
             assert_eq!(rebase_micros(&utc, micros(unchanged)), micros(unchanged));
         }
-        assert!(matches!(Zone::parse("Nowhere/Atall"), Zone::Utc));
+        assert!(matches!(RebaseZone::parse("Nowhere/Atall"), RebaseZone::Utc));
     }
 
     #[test]
     fn rebased_instant_keeps_local_time() {
-        let zone = Zone::parse("America/Los_Angeles");
+        let zone = RebaseZone::parse("America/Los_Angeles");
         // Local mean time, 7:52:58 behind UTC, ended in 1883. Old writers used 8:00:00 for all
         // times before 1900.
         assert_eq!(rebase_micros(&zone, micros("1800-01-01 08:00:00")), micros("1800-01-01 07:52:58"));
@@ -238,8 +238,8 @@ mod tests {
             if high < FIRST_GREGORIAN_DAY {
                 prop_assert!(rebase_days(low) <= rebase_days(high));
             }
-            rebase_micros(&Zone::parse("Europe/Paris"), instant);
-            rebase_micros(&Zone::Utc, instant);
+            rebase_micros(&RebaseZone::parse("Europe/Paris"), instant);
+            rebase_micros(&RebaseZone::Utc, instant);
         }
     }
 }

@@ -15,26 +15,31 @@ use lakebed_core::schema::arrow::primitive_to_arrow;
 use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{PrimitiveType, widen};
 
+use super::calendar_rebase::{CalendarRebase, RebaseZone, rebase_days, rebase_micros};
 use super::form::is_moving_form;
-use super::rebase::{Rebase, Zone, rebase_days, rebase_micros};
 use crate::Result;
 
-/// The conversion of the values of one leaf.
-pub(super) struct Leaf {
+/// How the values of one leaf are converted.
+pub(super) struct LeafAdapter {
     to: ArrowType,
     /// Whether strings must be checked. The decoder checks only columns that are marked as UTF-8,
     /// but it returns others as strings, too.
     unchecked_text: bool,
     old_dates: bool,
-    old_timestamps: Option<Zone>,
+    old_timestamps: Option<RebaseZone>,
     /// The number of characters to which strings are padded.
     padded: Option<u32>,
 }
 
-impl Leaf {
+impl LeafAdapter {
     /// Returns the conversion from the type in a file to the type of the table. It is refused if
     /// Delta does not allow the change of type.
-    pub(super) fn new(wanted: PrimitiveType, found: &ArrowType, column: &ColumnDescriptor, rebase: &Rebase) -> Result<Self> {
+    pub(super) fn new(
+        wanted: PrimitiveType,
+        found: &ArrowType,
+        column: &ColumnDescriptor,
+        rebase: &CalendarRebase,
+    ) -> Result<Self> {
         let to = primitive_to_arrow(wanted)?;
         widen::cast_up(&new_empty_array(found), &to)?;
         let is_timestamp = wanted == PrimitiveType::Timestamp;
