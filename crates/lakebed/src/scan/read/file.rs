@@ -259,8 +259,8 @@ impl Preparation {
             let is_complete = self.parquet.has_complete_stats();
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.context.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
-                let answers = vec![BooleanArray::from(vec![is_complete; count]); pruner.questions().len()];
-                pruner.prune_stats(&FileFacts { files: count, partitions: &partitions, stats: statistics, answers: &answers })
+                let guaranteed = vec![BooleanArray::from(vec![is_complete; count]); pruner.guarantees().len()];
+                pruner.prune_stats(&FileFacts { files: count, partitions: &partitions, stats: statistics, guaranteed: &guaranteed })
             };
             groups = kept_groups(groups, &bounds, judge)?;
         }
