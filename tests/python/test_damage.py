@@ -289,7 +289,7 @@ for _content in (b"", b"\n", b" \r\n\n"):
 
             _kind = {b"": "of_no_bytes", b"\n": "of_a_newline"}.get(_content, "of_blanks")
             _where = f"{_kind}_at_{_version}_{'with' if _has_checksums else 'without'}_checksums"
-            add(f"commit_{_where}", PLAIN, Fails(lb.CorruptTableError, rf"0{{19}}{_version}\.json: holds no action"), _break)
+            add(f"commit_{_where}", PLAIN, Fails(lb.CorruptTableError, rf"0{{19}}{_version}\.json: it holds no action"), _break)
 
 
 @damage(HINTED, QUIET)
@@ -578,7 +578,7 @@ def test_empty_commit_fails_open(tmp_path: Path) -> None:
         lambda: lb.write(path, [{"id": 3}]),
         lambda: older.append([{"id": 3}]),
     ):
-        with pytest.raises(lb.CorruptTableError, match=r"0{19}1\.json: holds no action") as caught:
+        with pytest.raises(lb.CorruptTableError, match=r"0{19}1\.json: it holds no action") as caught:
             open_it()
         assert caught.value.path.endswith(newest.name)
     assert lb.Table(path, version=0).to_arrow().to_pylist() == [{"id": 1}]

@@ -510,17 +510,17 @@ REFUSED: list[tuple[type[Exception], str, Make]] = [
     (lb.PredicateError, "no column `w`", lambda t: t.merge(SOURCE, BY_ID).when_matched_delete(where="source.w = 1")),
     (
         lb.PredicateError,
-        "`target.v` is of the target",
+        "`target.v` is a column of the target",
         lambda t: t.merge(SOURCE, BY_ID).when_not_matched_insert({"id": "source.id", "v": "target.v"}),
     ),
     (
         lb.PredicateError,
-        "`source.v` is of the source",
+        "`source.v` is a column of the source",
         lambda t: t.merge(SOURCE, BY_ID).when_not_matched_by_source_update({"v": "source.v"}),
     ),
     (
         lb.PredicateError,
-        "`source.id` is of the source",
+        "`source.id` is a column of the source",
         lambda t: t.merge(SOURCE, BY_ID).when_not_matched_by_source_delete(where="source.id = 1"),
     ),
     (

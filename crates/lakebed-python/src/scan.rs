@@ -124,7 +124,7 @@ pub fn task_bytes<'py>(py: Python<'py>, tasks: &[ScanTask]) -> PyResult<Vec<Boun
 fn row_column((kind, name): (String, String)) -> PyResult<RowColumn> {
     match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn::new(kind, name)),
-        None => Err(to_py(Error::invalid_input(format!("column {name}: there is no row column {kind}")))),
+        None => Err(to_py(Error::invalid_input(format!("column {name}: there is no metadata column {kind}")))),
     }
 }
 

@@ -216,7 +216,7 @@ async fn blank_commit_fails_despite_checksum() {
             let builder = table(false).await;
             builder.put_log(&format!("{version:020}.json"), blank.as_bytes().to_vec()).await;
             let error = builder.table().snapshot().await.unwrap_err();
-            assert!(error.message().contains(&format!("{version:020}.json: holds no action")), "{blank:?}: {error}");
+            assert!(error.message().contains(&format!("{version:020}.json: it holds no action")), "{blank:?}: {error}");
         }
     }
 }

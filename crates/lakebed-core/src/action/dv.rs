@@ -51,7 +51,9 @@ impl<'de> Deserialize<'de> for DvStorage {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let letter = String::deserialize(deserializer)?;
         Self::of_letter(&letter).ok_or_else(|| {
-            serde::de::Error::custom(format!("a deletion vector of storage type {letter:?}; known are u, i and p"))
+            serde::de::Error::custom(format!(
+                "a deletion vector of the unknown storage type {letter:?}; the known types are u, i and p"
+            ))
         })
     }
 }

@@ -162,7 +162,7 @@ fn not_after(timestamp_ms: i64, last: VersionTime) -> Result<u64> {
         return Ok(last.version);
     }
     let message = format!(
-        "timestamp {} is after the latest commit, version {} at {}: ask for that version, or for the latest one",
+        "timestamp {} is after the latest commit, version {} at {}: open that version, or the latest one",
         iso(timestamp_ms),
         last.version,
         iso(last.timestamp_ms)

@@ -19,7 +19,8 @@ pub fn check_file_version(version: Option<u8>, descriptor: &DeletionVectorDescri
     match version {
         Some(FILE_VERSION) => Ok(()),
         Some(other) => {
-            let message = format!("this file of deletion vectors is of version {other}; lakebed knows version {FILE_VERSION}");
+            let message =
+                format!("this file of deletion vectors is of version {other}, but lakebed supports only version {FILE_VERSION}");
             Err(Error::corrupt(describe(descriptor), message))
         }
         None => Err(Error::corrupt(describe(descriptor), "this file of deletion vectors is empty")),

@@ -99,7 +99,7 @@ fn similar(lower: &str) -> String {
         let known = known.trim_start_matches("delta.");
         known.contains(tail) || tail.contains(known)
     });
-    found.map_or_else(String::new, |name| format!("; is {name} meant?"))
+    found.map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
         check_refused(
             "delta.enableDeletionVector",
             "true",
-            "there is no property delta.enableDeletionVector; is delta.enableDeletionVectors meant?",
+            "there is no property delta.enableDeletionVector; did you mean delta.enableDeletionVectors?",
         );
         check_refused("delta.nonsense", "1", "there is no property delta.nonsense");
         check_refused(

@@ -93,7 +93,7 @@ impl Ranker {
 fn check_type(known: Option<&DataType>, other: &DataType) -> Result<()> {
     match known {
         Some(known) if !is_same_order(known, other) => {
-            Err(Error::internal(format!("values of type {other} are not ranked among those of type {known}")))
+            Err(Error::internal(format!("values of type {other} cannot be ordered with those of type {known}")))
         }
         _ => Ok(()),
     }

@@ -75,7 +75,7 @@ async fn other_file_version_is_refused_by_name() {
     for descriptor in &descriptors {
         let error = read_deletion_vector(&store, descriptor).await.unwrap_err();
         assert!(error.is_corrupt(), "{error}");
-        let expected = format!("{name}: this file of deletion vectors is of version 2; lakebed knows version 1");
+        let expected = format!("{name}: this file of deletion vectors is of version 2, but lakebed supports only version 1");
         assert_eq!(error.message(), expected);
     }
 }

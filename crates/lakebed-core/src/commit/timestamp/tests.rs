@@ -78,7 +78,7 @@ fn find_timestamp_outside_commits_names_nearest() {
     );
     check_error(
         by_file_times(1_767_225_600_001, &commits),
-        "timestamp 2026-01-01T00:00:00.001Z is after the latest commit, version 5 at 2026-01-01T00:00:00.000Z: ask for that version, or for the latest one",
+        "timestamp 2026-01-01T00:00:00.001Z is after the latest commit, version 5 at 2026-01-01T00:00:00.000Z: open that version, or the latest one",
     );
     check_error(by_file_times(1, &[]), "the log has no commits, so no version has a timestamp");
     check_error(
@@ -103,7 +103,7 @@ fn find_uses_in_commit_timestamps_after_enablement() {
     assert_eq!(version_at(600).unwrap(), 3);
     check_error(
         version_at(601),
-        "timestamp 1970-01-01T00:00:00.601Z is after the latest commit, version 3 at 1970-01-01T00:00:00.600Z: ask for that version, or for the latest one",
+        "timestamp 1970-01-01T00:00:00.601Z is after the latest commit, version 3 at 1970-01-01T00:00:00.600Z: open that version, or the latest one",
     );
     check_error(
         version_at(99),

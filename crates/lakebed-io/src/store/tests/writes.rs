@@ -220,7 +220,7 @@ async fn failed_delete_does_not_stop_others() {
     fs::create_dir_all(folder.path().join("folder/x")).unwrap();
     fs::write(folder.path().join("file"), "x").unwrap();
     let error = store.delete(&[store.path_of("folder").unwrap(), store.path_of("file").unwrap()]).await.unwrap_err();
-    assert!(error.to_string().contains("/folder: is a directory"), "{error}");
+    assert!(error.to_string().contains("/folder: it is a directory"), "{error}");
     assert_eq!(names_in(folder.path()), ["folder"]);
 }
 

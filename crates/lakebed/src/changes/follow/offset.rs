@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn what_delta_spark_refuses_is_refused() {
-        check_refused(&text(0, "5", 0), "no form 0");
-        check_refused(&text(2, "5", 0), "no form 2");
+        check_refused(&text(0, "5", 0), "no format 0");
+        check_refused(&text(2, "5", 0), "no format 2");
         check_refused(&text(4, "5", 0), "format is 4, and this version of lakebed reads formats up to 3");
         check_refused(&text(3, "5", -1), "no index -1");
         check_refused(&text(1, "5", -2), "no index -2");

@@ -166,12 +166,12 @@ fn columns_that_cannot_get_values_are_refused() {
     assert_eq!(predicate(insert(&[("id", "1"), ("t.id", "2")])), "WHEN NOT MATCHED: column id is given more than one value");
     assert!(
         predicate(insert(&[("id", "t.id")]))
-            .contains("column id: in the expression `t.id`, at character 1 (`t.id`): `t.id` is of the target")
+            .contains("column id: in the expression `t.id`, at character 1 (`t.id`): `t.id` is a column of the target")
     );
     let update = |when, columns| clause(when, "", Action::Update(given(columns)));
     assert_eq!(predicate(update(Matched, &[("n", "1"), ("t.n", "2")])), "WHEN MATCHED: column n is assigned more than once");
     assert!(predicate(update(Matched, &[("n", "id")])).ends_with("`id` is a column of both tables; write t.id or s.ID"));
-    assert!(predicate(update(NotMatchedBySource, &[("n", "extra")])).contains("`extra` is of the source"));
+    assert!(predicate(update(NotMatchedBySource, &[("n", "extra")])).contains("`extra` is a column of the source"));
     let nested = table(&[("id", P::Integer.into()), ("st", table(&[("x", P::Long.into())]).into())]);
     let error = Clauses::new(&[insert(&[("st.x", "1")])], &sides(&nested, &source()), &nested, false).unwrap_err();
     assert_eq!(error.message(), "WHEN NOT MATCHED: st.x: a new row needs values for whole columns, not for fields inside them");

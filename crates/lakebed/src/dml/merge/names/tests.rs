@@ -60,11 +60,11 @@ fn condition_of_one_table_sees_its_columns() {
     assert_eq!(sides.target_condition("id > 1 AND value = 'x'").unwrap().text(), "`t.id` > 1 AND `t.value` = 'x'");
     assert_eq!(
         message(sides.source_condition("id = 1 OR t.value = 'x'")),
-        "in the expression `id = 1 OR t.value = 'x'`, at character 11 (`t.value = 'x'`): `t.value` is of the target, but this clause is for source rows without a target row"
+        "in the expression `id = 1 OR t.value = 'x'`, at character 11 (`t.value = 'x'`): `t.value` is a column of the target, but this clause is for source rows without a target row"
     );
     assert_eq!(
         message(sides.target_condition("at IS NULL")),
-        "in the expression `at IS NULL`, at character 1 (`at IS NULL`): `at` is of the source, but this clause is for target rows without a source row"
+        "in the expression `at IS NULL`, at character 1 (`at IS NULL`): `at` is a column of the source, but this clause is for target rows without a source row"
     );
 }
 
