@@ -159,8 +159,9 @@ pub fn write_files<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let task = WriteTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
+    let options = StoreOptions { options: storage_options, credentials, ..StoreOptions::default() };
     let (data, part) = (stream_of(data, task.on_lossy())?, Part { number: part.0, of: part.1 });
-    let written = enter(py, async move { write_files_at(&task, part, data, storage_options, credentials).await?.to_bytes() })?;
+    let written = enter(py, async move { write_files_at(&task, part, data, options).await?.to_bytes() })?;
     Ok(PyBytes::new(py, &written))
 }
 

@@ -60,7 +60,7 @@ impl Follow {
             // The commit of a version can be readable although the version cannot be rebuilt.
             Err(error) if self.needs_start(&error) => {
                 self.progress.has_checked_start.store(false, Ordering::Relaxed);
-                return Err(error.within("the schema that the stream begins with cannot be found out"));
+                return Err(error.within("the schema at the start of the stream cannot be read"));
             }
             Err(_) => return Ok(()),
         };

@@ -126,7 +126,10 @@ fn contradictory_new_files_are_refused() {
         |effects| effects["added"][0]["size"] = (-1).into(),
         "a: effects cannot contain this file: its size is negative",
     );
-    check_refused(|effects| effects["added"][0]["dataChange"] = false.into(), "its rows are marked as unchanged (dataChange is false)");
+    check_refused(
+        |effects| effects["added"][0]["dataChange"] = false.into(),
+        "its rows are marked as unchanged (dataChange is false)",
+    );
     check_refused(|effects| effects["added"][0]["baseRowId"] = 0.into(), "its rows have ids");
     check_refused(|effects| effects["added"][0]["defaultRowCommitVersion"] = 0.into(), "its rows have ids");
     let vector = json!({"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1});

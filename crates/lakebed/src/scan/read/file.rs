@@ -260,7 +260,12 @@ impl Preparation {
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.context.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
                 let guaranteed = vec![BooleanArray::from(vec![is_complete; count]); pruner.guarantees().len()];
-                pruner.prune_stats(&FileFacts { files: count, partitions: &partitions, stats: statistics, guaranteed: &guaranteed })
+                pruner.prune_stats(&FileFacts {
+                    files: count,
+                    partitions: &partitions,
+                    stats: statistics,
+                    guaranteed: &guaranteed,
+                })
             };
             groups = kept_groups(groups, &bounds, judge)?;
         }

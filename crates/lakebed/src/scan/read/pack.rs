@@ -258,7 +258,7 @@ impl Packing {
         count: usize,
     ) -> Result<ArrayRef> {
         Ok(match source {
-            ColumnSource::File(_) => return Err(Error::internal("a column of the file tells nothing of rows")),
+            ColumnSource::File(_) => return Err(Error::internal("a column of the file is not a metadata column")),
             ColumnSource::Partition(position) => self.file.constant(position, count)?,
             ColumnSource::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
             ColumnSource::FileSize => Arc::new(Int64Array::from_value(self.file.size().cast_signed(), count)),

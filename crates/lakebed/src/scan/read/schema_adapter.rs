@@ -160,13 +160,16 @@ impl FileColumns {
             let id = field_id(wanted).ok_or_else(|| {
                 Error::corrupt(
                     "schema",
-                    format!("column {path}{} has no field id, but columns are found by field ids", wanted.name),
+                    format!("column {path}{} has no field id, although the table maps columns by field ids", wanted.name),
                 )
             })?;
             let mut found = fields.iter().enumerate().filter(|(_, field)| id_of(field) == Some(id));
             return match (found.next(), found.next()) {
                 (Some(_), Some(_)) => {
-                    let said = format!("column {path}{} has the field id {id}, and so have several columns", wanted.name);
+                    let said = format!(
+                        "column {path}{} has the field id {id}, and several columns of the file have this id",
+                        wanted.name
+                    );
                     Err(Error::corrupt(self.file.name(), said))
                 }
                 (found, _) => Ok(found.map(|(position, _)| position)),
@@ -183,7 +186,10 @@ impl FileColumns {
         let mut alike = fields.iter().enumerate().filter(|(_, field)| field.name().to_lowercase() == lower);
         match (alike.next(), alike.next()) {
             (Some(_), Some(_)) => {
-                let said = format!("column {path}{} may be any of several columns whose names differ by case alone", wanted.name);
+                let said = format!(
+                    "column {path}{} may be any of several columns of the file, whose names differ only in case",
+                    wanted.name
+                );
                 Err(Error::corrupt(self.file.name(), said))
             }
             (found, _) => Ok(found.map(|(position, _)| position)),
@@ -254,7 +260,7 @@ impl AdapterBuilder<'_> {
             (DataType::Array(array), ArrowType::List(field)) => self.list(array, field, first, path),
             (DataType::Map(map), ArrowType::Map(field, _)) => self.map(map, field, first, path),
             (wanted, found) => {
-                let said = format!("the table has a column of type {}, the file stores {found}", wanted.to_json_value());
+                let said = format!("the table has a column of type {}, but the file stores {found}", wanted.to_json_value());
                 Err(self.misfit(path, Error::schema_mismatch(said)))
             }
         }
@@ -268,10 +274,10 @@ impl AdapterBuilder<'_> {
 
     fn map(&mut self, map: &MapType, found: &FieldRef, first: usize, path: &str) -> Result<ArrayAdapter> {
         let ArrowType::Struct(fields) = found.data_type() else {
-            return Err(self.misfit(path, Error::internal("a map without entries")));
+            return Err(self.misfit(path, Error::internal("a map array has no entries")));
         };
         let [found_key, found_value] = &fields[..] else {
-            return Err(self.misfit(path, Error::internal("a map without key and value")));
+            return Err(self.misfit(path, Error::internal("the entries of a map array are not a key and a value")));
         };
         let key = self.array(&map.key, found_key.data_type(), first, &format!("{path}.key"))?;
         let value_first = first + leaf_count(found_key.data_type());
