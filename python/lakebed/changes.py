@@ -94,5 +94,5 @@ def _bound(which: str, bound: int | datetime | str | None) -> dict[str, Any]:
     if bound is None:
         return {}
     if isinstance(bound, (str, date)):
-        return {f"{which}_ms": milliseconds(which, bound, up=which == "start")}
-    return {f"{which}_version": arguments.integer(which, bound)}
+        return {which: {"timestamp_ms": milliseconds(which, bound, up=which == "start")}}
+    return {which: {"version": arguments.integer(which, bound)}}

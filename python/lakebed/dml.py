@@ -55,10 +55,11 @@ class Merge:
     def __init__(self, table: Table, source: Any, options: dict[str, Any]) -> None:
         self._table = table
         self._data = source
-        self._options = options
+        self._options = {name: value for name, value in options.items() if name != "on_lossy"}
+        self._on_lossy: str = options["on_lossy"]
         self._source: _lakebed.MergeSource | None = None
         self._is_begun = False
-        self._clauses: list[tuple[str, str | None, str, list[tuple[str, str]] | None]] = []
+        self._clauses: list[dict[str, Any]] = []
 
     def when_matched_update(self, set: Mapping[str, str] | Literal["all"] = "all", *, where: str | None = None) -> Merge:
         """Updates target rows that match a source row and for which ``where`` is true.
@@ -108,8 +109,10 @@ class Merge:
         name = "values" if action == "insert" else "set"
         if isinstance(values, str) and values.lower() != "all":
             raise TypeError(f'{name}={values!r}: it must be "all", or a mapping of columns to SQL expressions')
-        pairs = None if isinstance(values, str) else arguments.expressions(name, values)
-        self._clauses.append((kind, arguments.text("where", where), action, pairs))
+        what: Any = "delete"
+        if action != "delete":
+            what = f"{action}_all" if isinstance(values, str) else {action: arguments.expressions(name, values)}
+        self._clauses.append({"when": kind, "where": arguments.text("where", where), "action": what})
         return self
 
     def _given(self) -> dict[str, Any]:
@@ -126,7 +129,7 @@ class Merge:
                     "a call that failed has read a part of the source: create a new merge, with a source that starts at its beginning"
                 )
             self._is_begun = True
-            self._source = _lakebed.MergeSource.read(stream(self._data), self._options["on_lossy"])
+            self._source = _lakebed.MergeSource.read(stream(self._data), self._on_lossy)
             self._data = None
         return self._source
 

@@ -125,13 +125,11 @@ impl<M: Model> Deed<M> {
             ..ChangeOptions::default()
         };
         match self.verb {
-            Verb::Delete(condition) => {
-                table.delete().filter(M::where_text(condition)).options(change).run().await.map(Done::from)
-            }
+            Verb::Delete(condition) => table.delete().filter(M::where_text(condition)).change(change).run().await.map(Done::from),
             Verb::Update(condition, set) => {
                 let (column, value) = M::set_text(set);
                 let update = table.update().set(column, value).filter(M::where_text(condition));
-                update.options(change).run().await.map(Done::from)
+                update.change(change).run().await.map(Done::from)
             }
             Verb::Upsert => self.upsert(table, change).await,
             Verb::Compact | Verb::Cluster => {
@@ -153,7 +151,7 @@ impl<M: Model> Deed<M> {
         let source = MergeSource::read(self.data()).await?;
         let on: Vec<_> = M::KEYS.iter().map(|key| format!("target.{key} = source.{key}")).collect();
         let clause = |when, action| Clause { when, condition: None, action };
-        let merge = table.merge(&source, on.join(" AND ")).options(change);
+        let merge = table.merge(&source, on.join(" AND ")).change(change);
         let merge = merge.when(clause(When::Matched, Action::UpdateAll));
         merge.when(clause(When::NotMatched, Action::InsertAll)).run().await.map(Done::from)
     }

@@ -135,7 +135,7 @@ def test_unknown_keyword_is_refused_before_write(name: str, table: lb.Table, tmp
         lambda t: t._table.plan_optimize({"target_size": 1}),
         lambda t: t._table.vacuum({"retention": 0}),
         lambda t: t._table.scan({"filter": "id = 1"}),
-        lambda t: t._table.changes({"start_version": 0, "filter": "id = 1"}),
+        lambda t: t._table.changes({"start": {"version": 0}, "filter": "id = 1"}),
         lambda t: _lakebed.Table.open({"uri": t.uri, "versoin": 1}),
         lambda t: _lakebed.Table.write({"uri": t.uri, "txnn": ("a", 1)}, DATA),
         lambda t: _lakebed.Table.create({"uri": t.uri, "mode": "replace", "partitionBy": ["p"]}, DATA.schema),

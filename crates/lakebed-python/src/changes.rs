@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lakebed::changes::{Bound as ChangeBound, Follow as Stream, FollowOptions, Offset, ReadLimits};
+use lakebed::changes::{ChangesOptions, Follow as Stream, FollowOptions, Offset, ReadLimits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
+use serde::Deserialize;
 
 use crate::arrow::{ArrowStream, schema_capsule};
 use crate::error::to_py;
@@ -14,7 +15,7 @@ use crate::options::Options;
 use crate::owned::{Owned, Remade};
 use crate::runtime::enter;
 use crate::scan::task_bytes;
-use crate::table::{Place, Table, version_number};
+use crate::table::{Place, Table};
 
 /// A stream for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
@@ -28,6 +29,13 @@ impl Follow {
     }
 }
 
+/// Delta Spark's reader options: texts by names in any case, of which [`FollowOptions`] knows some.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ReaderOptions {
+    options: HashMap<String, String>,
+}
+
 #[pymethods]
 impl Follow {
     /// Opens a stream of the table that the options name; `options` among them are Delta Spark's reader options.
@@ -35,10 +43,9 @@ impl Follow {
     fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let options = Options::of(options);
         let table = Table::place_of(&options)?.table().map_err(to_py)?;
-        let told: HashMap<String, String> = options.get("options")?.unwrap_or_default();
-        options.done()?;
-        let told = FollowOptions::parse(&told).map_err(to_py)?;
-        let stream = enter(py, async move { table.follow(told).await })?;
+        let given: ReaderOptions = options.rest()?;
+        let follow = FollowOptions::parse(&given.options).map_err(to_py)?;
+        let stream = enter(py, async move { table.follow(follow).await })?;
         Ok(Self { stream: Owned::new(Arc::new(stream)) })
     }
 
@@ -179,30 +186,11 @@ impl PlannedChanges {
 impl Table {
     /// Returns the feed from one bound to another.
     fn changes(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changes> {
-        let options = Options::of(options);
-        let (start, end) = (bound(&options, "start")?.unwrap_or(ChangeBound::Version(0)), bound(&options, "end")?);
-        let (columns, filter) = (options.get::<Vec<String>>("columns")?, options.get::<String>("where")?);
-        options.done()?;
+        let options: ChangesOptions = Options::of(options).rest()?;
         let table = self.table(py)?;
-        let mut changes = enter(py, async move { table.changes_between(start, end).await })?;
-        if let Some(columns) = columns {
-            changes = changes.select(columns);
-        }
-        if let Some(filter) = filter {
-            changes = changes.filter(filter);
-        }
+        let changes = enter(py, async move { table.changes_with(options).await })?;
         let versions = (*changes.versions().start(), *changes.versions().end());
         Ok(Changes { place: self.place(), versions, asked: Owned::new(changes.clone()), opened: Remade::new(changes) })
-    }
-}
-
-/// Reads where changes begin or end: a version, or a time in milliseconds.
-fn bound(options: &Options<'_, '_>, which: &str) -> PyResult<Option<ChangeBound>> {
-    let version: Option<i64> = options.get(&format!("{which}_version"))?;
-    let timestamp: Option<i64> = options.get(&format!("{which}_ms"))?;
-    match version {
-        Some(version) => version_number(version).map(ChangeBound::Version).map(Some).map_err(to_py),
-        None => Ok(timestamp.map(ChangeBound::Timestamp)),
     }
 }
 

@@ -21,7 +21,7 @@ impl Table {
     fn optimize<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Optimized<'py>> {
         let options = Options::of(options);
         let mut telling = None;
-        let watcher: Option<Py<PyAny>> = options.get("progress")?;
+        let watcher = options.object("progress")?;
         let mut optimize = self.to_optimize(py, &options)?;
         if let Some(watcher) = watcher {
             // The callback runs on its own thread, so that it may use lakebed and does not delay

@@ -1,8 +1,9 @@
 //! Options that Python passes as one dictionary for each operation.
 //!
-//! lakebed has one struct for the options of a verb. [`Options::rest`] reads this struct, and
-//! [`Options::get`] reads a single value. [`Options::rest`] and [`Options::done`] refuse unknown keys, so
-//! a misspelled option is an error.
+//! lakebed has one struct for the options of a verb, and [`Options::rest`] reads it. Some options
+//! belong to another struct, such as those of the location: [`Options::part`] reads them before. Only
+//! values that stay Python objects are read one by one. An unknown key is refused, so a misspelled
+//! option is an error.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,8 +12,8 @@ use lakebed::Error;
 use pyo3::exceptions::{PyException, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use pythonize::Depythonizer;
-use serde::de::DeserializeOwned;
+use pythonize::{Depythonizer, PythonizeError};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 
 use crate::error::to_py;
 
@@ -28,47 +29,73 @@ impl<'a, 'py> Options<'a, 'py> {
         Self { given, taken: RefCell::default() }
     }
 
-    /// Returns the value of a key, if it is present and not None.
-    pub fn get<T>(&self, key: &str) -> PyResult<Option<T>>
-    where
-        T: for<'v> FromPyObject<'v, 'py, Error: Into<PyErr>>,
-    {
+    /// Returns a value that stays a Python object, if it is present and not None.
+    pub fn object(&self, key: &str) -> PyResult<Option<Py<PyAny>>> {
         self.taken.borrow_mut().insert(key.to_owned());
-        match self.given.get_item(key)? {
-            Some(value) if !value.is_none() => {
-                let found: PyResult<T> = value.extract().map_err(Into::into);
-                found.map(Some).map_err(|error| named(self.given.py(), key, &error))
-            }
-            _ => Ok(None),
-        }
+        Ok(self.given.get_item(key)?.filter(|value| !value.is_none()).map(Bound::unbind))
     }
 
-    /// Reads all options that [`Self::get`] did not read as one struct. None means that an option is not given.
+    /// Reads the options that are fields of a struct, and leaves the others for [`Self::rest`].
+    pub fn part<T: DeserializeOwned>(&self) -> PyResult<T> {
+        read(self.given.py(), Part(self))
+    }
+
+    /// Reads all options that are left as one struct. None means that an option is not given.
     pub fn rest<T: DeserializeOwned>(&self) -> PyResult<T> {
-        let (py, taken) = (self.given.py(), self.taken.borrow());
-        let rest = PyDict::new(py);
-        for (key, value) in self.given {
-            if !value.is_none() && !taken.contains(key.extract::<&str>()?) {
-                rest.set_item(key, value)?;
-            }
-        }
-        serde_path_to_error::deserialize(&mut Depythonizer::from_object(&rest)).map_err(|error| {
-            let (key, error) = (error.path().to_string(), PyErr::from(error.into_inner()));
-            unfit(py, &key, &error)
-        })
+        let rest = self.left(|_| true)?;
+        read(self.given.py(), &mut Depythonizer::from_object(&rest))
     }
 
-    /// Refuses options that have not been read.
-    pub fn done(&self) -> PyResult<()> {
-        let taken = self.taken.borrow();
-        for key in self.given.keys() {
-            let key: String = key.extract()?;
-            if !taken.contains(&key) {
-                return Err(PyTypeError::new_err(format!("{key} is not an option of this operation")));
+    /// Returns the options that are left, not None and among those that are wanted.
+    fn left(&self, is_wanted: impl Fn(&str) -> bool) -> PyResult<Bound<'py, PyDict>> {
+        let (left, taken) = (PyDict::new(self.given.py()), self.taken.borrow());
+        for (key, value) in self.given {
+            let name: &str = key.extract()?;
+            if !value.is_none() && !taken.contains(name) && is_wanted(name) {
+                left.set_item(key, value)?;
             }
         }
-        Ok(())
+        Ok(left)
     }
+}
+
+/// Gives a struct only the options that it has fields for.
+struct Part<'o, 'a, 'py>(&'o Options<'a, 'py>);
+
+impl<'de> Deserializer<'de> for Part<'_, '_, '_> {
+    type Error = PythonizeError;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, PythonizeError> {
+        let own = self.0.left(|key| fields.contains(&key))?;
+        self.0.taken.borrow_mut().extend(fields.iter().map(|&field| field.to_owned()));
+        Depythonizer::from_object(&own).deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, PythonizeError> {
+        Err(PythonizeError::custom("options are a struct"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// Reads an argument. `name` is its name in messages.
+pub fn argument<T: DeserializeOwned>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<T> {
+    T::deserialize(&mut Depythonizer::from_object(value)).map_err(|error| unfit(value.py(), name, &error.into()))
+}
+
+fn read<'de, T: DeserializeOwned, D: Deserializer<'de, Error = PythonizeError>>(py: Python<'_>, options: D) -> PyResult<T> {
+    serde_path_to_error::deserialize(options).map_err(|error| {
+        let (key, error) = (error.path().to_string(), PyErr::from(error.into_inner()));
+        unfit(py, &key, &error)
+    })
 }
 
 /// Reads an argument that must be a string. `name` is its name in messages.

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use lakebed::scan::{Explanation, RowColumn, RowColumnKind, ScanTask};
-use lakebed::{Error, Scan};
+use lakebed::Scan;
+use lakebed::scan::{Explanation, ScanTask};
 use lakebed_io::store::StoreOptions;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
@@ -18,21 +18,7 @@ use crate::table::Table;
 
 impl Table {
     fn planned(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Scan> {
-        let (options, mut scan) = (Options::of(options), self.snapshot(py)?.scan());
-        if let Some(columns) = options.get::<Vec<String>>("columns")? {
-            scan = scan.select(columns);
-        }
-        if let Some(filter) = options.get::<String>("where")? {
-            scan = scan.filter(filter);
-        }
-        if let Some(limit) = options.get("limit")? {
-            scan = scan.limit(limit);
-        }
-        if let Some(columns) = options.get::<Vec<(String, String)>>("row_columns")? {
-            scan = scan.row_columns(columns.into_iter().map(row_column).collect::<PyResult<Vec<_>>>()?);
-        }
-        options.done()?;
-        Ok(scan)
+        Ok(self.snapshot(py)?.scan().options(Options::of(options).rest()?))
     }
 }
 
@@ -118,14 +104,6 @@ pub fn explained(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_,
 /// Converts tasks to bytes that Python sends to other processes.
 pub fn task_bytes<'py>(py: Python<'py>, tasks: &[ScanTask]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     tasks.iter().map(|task| Ok(PyBytes::new(py, &task.to_bytes().map_err(to_py)?))).collect()
-}
-
-/// Converts a row column, given by its kind and its name.
-fn row_column((kind, name): (String, String)) -> PyResult<RowColumn> {
-    match RowColumnKind::of_name(&kind) {
-        Some(kind) => Ok(RowColumn::new(kind, name)),
-        None => Err(to_py(Error::invalid_input(format!("column {name}: there is no metadata column {kind}")))),
-    }
 }
 
 /// Runs a task of a scan.

@@ -1,9 +1,10 @@
 //! `_lakebed.Table`: a snapshot, and the data to open it again.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use lakebed::{Env, Error, Snapshot};
+use lakebed::location::Location;
+use lakebed::table::SnapshotOptions;
+use lakebed::{Env, Snapshot};
 use lakebed_core::schema::arrow::schema_with_notes;
 use lakebed_io::store::{absolute_location, url_without_secrets};
 use pyo3::prelude::*;
@@ -37,23 +38,18 @@ struct Opened {
     snapshot: Option<Snapshot>,
 }
 
-/// The location of a table and its options.
+/// The location of a table and its credentials.
 pub struct Place {
-    /// An absolute URL, so that a handle means the same table after the process changes its working
-    /// folder.
-    url: String,
-    options: HashMap<String, String>,
+    /// Its URL is absolute, so that a handle means the same table after the process changes its
+    /// working folder.
+    location: Location,
     credentials: Option<Arc<PyCredentials>>,
-    absolute_paths: bool,
 }
 
 impl Place {
     /// Returns the table without checking whether it exists.
     pub fn table(&self) -> lakebed::Result<lakebed::Table> {
-        let mut table = lakebed::Table::at(&self.url)
-            .with_options(self.options.clone())
-            .with_absolute_paths(self.absolute_paths)
-            .with_env(Env::system());
+        let mut table = lakebed::Table::at_location(self.location.clone()).with_env(Env::system());
         if let Some(credentials) = &self.credentials {
             table = table.with_credentials(credentials.clone());
         }
@@ -113,14 +109,10 @@ impl Table {
 
     /// Returns the location that options name.
     pub fn place_of(options: &Options<'_, '_>) -> PyResult<Arc<Place>> {
-        let credentials: Option<Py<PyAny>> = options.get("credentials")?;
-        let uri: String = options.get("uri")?.unwrap_or_default();
-        Ok(Arc::new(Place {
-            url: absolute_location(&uri).map_err(to_py)?,
-            options: options.get("storage_options")?.unwrap_or_default(),
-            credentials: credentials.map(PyCredentials::new).map(Arc::new),
-            absolute_paths: options.get("absolute_paths")?.unwrap_or_default(),
-        }))
+        let mut location: Location = options.part()?;
+        location.uri = absolute_location(&location.uri).map_err(to_py)?;
+        let credentials = options.object("credentials")?.map(PyCredentials::new).map(Arc::new);
+        Ok(Arc::new(Place { location, credentials }))
     }
 }
 
@@ -131,21 +123,10 @@ impl Table {
     fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let options = Options::of(options);
         let place = Table::place_of(&options)?;
-        let version: Option<i64> = options.get("version")?;
-        let version = version.map(version_number).transpose().map_err(to_py)?;
-        let timestamp_ms: Option<i64> = options.get("timestamp_ms")?;
-        let id: Option<String> = options.get("id")?;
-        options.done()?;
+        let at: SnapshotOptions = options.rest()?;
         let table = place.table().map_err(to_py)?;
         let opening = table.clone();
-        let snapshot = enter(py, async move {
-            match (version, timestamp_ms, id) {
-                (Some(version), _, Some(id)) => opening.snapshot_of(&id, version).await,
-                (Some(version), _, None) => opening.snapshot_at(version).await,
-                (None, Some(timestamp_ms), _) => opening.snapshot_at_timestamp(timestamp_ms).await,
-                (None, None, _) => opening.snapshot().await,
-            }
-        })?;
+        let snapshot = enter(py, async move { opening.snapshot_with(&at).await })?;
         Ok(Self::new(place, table, snapshot))
     }
 
@@ -156,7 +137,7 @@ impl Table {
 
     /// Returns the location without secrets, for opening the table again.
     fn address(&self) -> PyResult<String> {
-        url_without_secrets(&self.place.url).map_err(to_py)
+        url_without_secrets(&self.place.location.uri).map_err(to_py)
     }
 
     /// The version of the snapshot.
@@ -239,9 +220,4 @@ impl Table {
         found.set_item("protocol", json_to_py(py, &to_json(|| serde_json::to_value(&detail.protocol))?)?)?;
         Ok(found)
     }
-}
-
-/// Converts a version that Python passes.
-pub fn version_number(version: i64) -> lakebed::Result<u64> {
-    u64::try_from(version).map_err(|_| Error::invalid_input(format!("version {version}: versions count from 0")))
 }

@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lakebed::create::CreateMode;
-use lakebed::definition::NewTable;
+use lakebed::Result;
+use lakebed::create::CreateOptions;
 use lakebed::dml::Effects;
 use lakebed::dml::write::{PlannedWrite, WriteOptions, WriteOutcome, WriteTask, write_files_at};
-use lakebed::transaction::CommitSettings;
-use lakebed::write::{OnLossy, Part};
-use lakebed::{Error, Result};
+use lakebed::write::Part;
 use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_io::store::StoreOptions;
 use pyo3::prelude::*;
@@ -32,21 +30,11 @@ impl Table {
         let options = Options::of(options);
         let place = Table::place_of(&options)?;
         let schema = schema_of(schema)?;
-        let new = NewTable {
-            schema: schema_from_arrow(&schema).map_err(to_py)?,
-            partition_by: options.get("partition_by")?.unwrap_or_default(),
-            cluster_by: options.get("cluster_by")?.unwrap_or_default(),
-            properties: options.get("properties")?.unwrap_or_default(),
-            constraints: options.get("constraints")?.unwrap_or_default(),
-            name: options.get("name")?,
-            description: options.get("description")?,
-        };
-        let mode = create_mode(options.get::<String>("mode")?.as_deref()).map_err(to_py)?;
-        let settings = CommitSettings { user_metadata: options.get("user_metadata")?, ..CommitSettings::default() };
-        options.done()?;
+        let schema = schema_from_arrow(&schema).map_err(to_py)?;
+        let options: CreateOptions = options.rest()?;
         let table = place.table().map_err(to_py)?;
         let making = table.clone();
-        let snapshot = enter(py, async move { making.create(new).mode(mode).settings(settings).run().await })?;
+        let snapshot = enter(py, async move { making.create(schema).options(options).run().await })?;
         Ok(Table::new(place, table, snapshot))
     }
 
@@ -173,23 +161,4 @@ fn write_to(py: Python<'_>, table: lakebed::Table, options: &Options<'_, '_>, da
     let options: WriteOptions = options.rest()?;
     let data = stream_of(data, options.on_lossy)?;
     enter(py, async move { table.write(data).options(options).run().await })
-}
-
-/// Returns the value of a word. Upper and lower case are equal. Without a word, the first value of
-/// the list is returned.
-pub fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Result<T> {
-    let first = words.first().map(|(word, _)| *word).unwrap_or_default();
-    let given = given.unwrap_or(first);
-    words.iter().find(|(word, _)| word.eq_ignore_ascii_case(given)).map(|(_, value)| *value).ok_or_else(|| {
-        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        Error::invalid_input(format!("{what}={given:?}: it must be one of {}", known.join(", ")))
-    })
-}
-
-fn create_mode(given: Option<&str>) -> Result<CreateMode> {
-    word("mode", given, &[("error", CreateMode::Error), ("ignore", CreateMode::Ignore), ("replace", CreateMode::Replace)])
-}
-
-pub fn on_lossy(given: Option<&str>) -> Result<OnLossy> {
-    word("on_lossy", given, &[("error", OnLossy::Error), ("truncate", OnLossy::Truncate)])
 }

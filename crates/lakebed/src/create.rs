@@ -1,7 +1,12 @@
-//! Creating tables without rows, and replacing tables with them. [`NewTable`] describes the new
+//! Creating tables without rows, and replacing tables with them. [`CreateOptions`] describes the new
 //! table. Begin with [`Create`].
 
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
 use futures::TryStreamExt;
+use lakebed_core::schema::StructType;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::definition::{Definition, NewTable};
@@ -10,8 +15,34 @@ use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
+/// The options of a creation.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CreateOptions {
+    /// What happens if the table exists already.
+    pub mode: CreateMode,
+    /// The partition columns.
+    pub partition_by: Vec<String>,
+    /// The clustering columns. A field of a struct is written as `a.b`.
+    pub cluster_by: Vec<String>,
+    /// The properties of the table. They can also enable features and set protocol versions.
+    pub properties: HashMap<String, String>,
+    /// CHECK constraints: the name, and the SQL condition that all rows meet.
+    pub constraints: HashMap<String, String>,
+    /// The name of the table, for people.
+    pub name: Option<String>,
+    /// The description of the table, for people.
+    pub description: Option<String>,
+    /// A text of the caller that is stored in the history.
+    pub user_metadata: Option<String>,
+    /// The time limit for retries after conflicts.
+    #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
+    pub timeout: Option<Duration>,
+}
+
 /// The behaviour of a creation if the table exists already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CreateMode {
     /// Returns an error.
     #[default]
@@ -26,15 +57,14 @@ pub enum CreateMode {
 #[derive(Debug, Clone)]
 pub struct Create {
     table: Table,
-    new: NewTable,
-    mode: CreateMode,
-    settings: CommitSettings,
+    schema: StructType,
+    options: CreateOptions,
 }
 
 impl Table {
-    /// Describes the creation of a table; [`Create::run`] runs it.
-    pub fn create(&self, new: NewTable) -> Create {
-        Create { table: self.clone(), new, mode: CreateMode::default(), settings: CommitSettings::default() }
+    /// Describes the creation of a table with these columns; [`Create::run`] runs it.
+    pub fn create(&self, schema: StructType) -> Create {
+        Create { table: self.clone(), schema, options: CreateOptions::default() }
     }
 
     /// Returns the latest version, or `None` if there is no table.
@@ -47,18 +77,36 @@ impl Table {
     }
 }
 
+impl CreateOptions {
+    fn new_table(&self, schema: StructType) -> NewTable {
+        NewTable {
+            schema,
+            partition_by: self.partition_by.clone(),
+            cluster_by: self.cluster_by.clone(),
+            properties: self.properties.clone(),
+            constraints: self.constraints.clone(),
+            name: self.name.clone(),
+            description: self.description.clone(),
+        }
+    }
+
+    fn commit_settings(&self) -> CommitSettings {
+        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
+    }
+}
+
 impl Create {
-    /// Sets the behaviour if the table exists already.
+    /// Sets the options.
     #[must_use]
-    pub fn mode(mut self, mode: CreateMode) -> Self {
-        self.mode = mode;
+    pub fn options(mut self, options: CreateOptions) -> Self {
+        self.options = options;
         self
     }
 
-    /// Sets the options of the commit.
+    /// Sets the behaviour if the table exists already.
     #[must_use]
-    pub fn settings(mut self, settings: CommitSettings) -> Self {
-        self.settings = settings;
+    pub fn mode(mut self, mode: CreateMode) -> Self {
+        self.options.mode = mode;
         self
     }
 
@@ -66,15 +114,15 @@ impl Create {
     /// version is returned.
     pub async fn run(self) -> Result<Snapshot> {
         let url = self.table.store().url().to_owned();
-        let definition = self.new.define(&url, self.table.env())?;
+        let definition = self.options.new_table(self.schema.clone()).define(&url, self.table.env())?;
         // If another writer created the table meanwhile, the mode decides again.
-        let retryable = match self.mode {
+        let retryable = match self.options.mode {
             CreateMode::Error | CreateMode::Ignore => Retryable::default().or_creation(),
             CreateMode::Replace => Retryable::default(),
         };
-        let mut retry = Retry::new(self.table.env(), &self.settings, retryable);
+        let mut retry = Retry::new(self.table.env(), &self.options.commit_settings(), retryable);
         loop {
-            let outcome = match (self.table.try_snapshot().await?, self.mode) {
+            let outcome = match (self.table.try_snapshot().await?, self.options.mode) {
                 (Some(_), CreateMode::Error) => return Err(exists(&url)),
                 (Some(snapshot), CreateMode::Ignore) => return Ok(snapshot),
                 (Some(snapshot), CreateMode::Replace) => self.replace(&snapshot, &definition).await,
@@ -90,12 +138,12 @@ impl Create {
 
     async fn begin(&self, definition: &Definition) -> Result<Committed> {
         let (store, env) = (self.table.store().clone(), self.table.env().clone());
-        let transaction = definition.begin(store, env, self.settings.clone())?;
+        let transaction = definition.begin(store, env, self.options.commit_settings())?;
         transaction.commit(self.operation("CREATE TABLE", definition)).await
     }
 
     async fn replace(&self, snapshot: &Snapshot, definition: &Definition) -> Result<Committed> {
-        let mut transaction = Transaction::begin(snapshot, self.settings.clone()).await?;
+        let mut transaction = Transaction::begin(snapshot, self.options.commit_settings()).await?;
         transaction.read().all();
         let plan = Plan::new(snapshot, None, PlanOptions { whole_actions: true, ..PlanOptions::default() })?;
         let mut files = plan.files();
@@ -108,11 +156,10 @@ impl Create {
     }
 
     fn operation(&self, name: &str, definition: &Definition) -> Operation {
-        let properties: std::collections::BTreeMap<&String, &String> = self.new.properties.iter().collect();
-        let clustering = self.new.cluster_by.clone();
+        let properties: BTreeMap<&String, &String> = self.options.properties.iter().collect();
         Operation::new(name)
             .with_names("partitionBy", &definition.metadata.partition_columns)
-            .with_names("clusterBy", &clustering)
+            .with_names("clusterBy", &self.options.cluster_by)
             .with("description", definition.metadata.description.clone())
             .with("isManaged", "false")
             .with("properties", json!(properties).to_string())

@@ -8,6 +8,7 @@ mod wire;
 mod option_value;
 pub mod metrics;
 pub mod runtime;
+pub mod location;
 pub mod snapshot;
 pub mod table;
 pub mod scan;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use lakebed_core::{Error, ErrorKind, Result};
 use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions};
+use serde::Deserialize;
 use tokio::sync::Mutex;
 
+use crate::location::Location;
 use crate::snapshot::{self, Snapshot};
 
 /// A table at a URL or a local path.
@@ -40,19 +42,37 @@ impl std::fmt::Debug for Table {
     }
 }
 
+/// Which snapshot of a table is opened. The default is the newest one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotOptions {
+    /// The version.
+    pub version: Option<u64>,
+    /// The version is the one that was the latest at this timestamp, in milliseconds since the
+    /// epoch.
+    pub timestamp_ms: Option<i64>,
+    /// The id that the table must have in the version.
+    pub id: Option<String>,
+}
+
 /// Builds a [`Table`] from a location and options. [`open`](TableBuilder::open) checks that the
 /// table exists.
 pub struct TableBuilder {
-    url: String,
-    options: StoreOptions,
+    location: Location,
+    credentials: Option<Arc<dyn CredentialSource>>,
     env: Env,
     store: Option<Store>,
 }
 
 impl Table {
     /// Begins to build the table at this URL or local path.
-    pub fn at(url: impl Into<String>) -> TableBuilder {
-        TableBuilder { url: url.into(), options: StoreOptions::default(), env: Env::system(), store: None }
+    pub fn at(uri: impl Into<String>) -> TableBuilder {
+        Self::at_location(Location::from(uri.into()))
+    }
+
+    /// Begins to build the table at this location.
+    pub fn at_location(location: Location) -> TableBuilder {
+        TableBuilder { location, credentials: None, env: Env::system(), store: None }
     }
 
     /// Returns the store below the table's root.
@@ -137,6 +157,18 @@ impl Table {
         snapshot::load(self.store.clone(), self.env.clone(), Some(version)).await
     }
 
+    /// Returns the snapshot that the options select.
+    pub async fn snapshot_with(&self, options: &SnapshotOptions) -> Result<Snapshot> {
+        match (options.version, options.timestamp_ms, &options.id) {
+            (Some(_), Some(_), _) => Err(Error::invalid_input("give version or timestamp, not both")),
+            (None, _, Some(_)) => Err(Error::invalid_input("id: it goes with a version")),
+            (Some(version), None, Some(id)) => self.snapshot_of(id, version).await,
+            (Some(version), None, None) => self.snapshot_at(version).await,
+            (None, Some(timestamp_ms), None) => self.snapshot_at_timestamp(timestamp_ms).await,
+            (None, None, None) => self.snapshot().await,
+        }
+    }
+
     /// Returns the version that was the latest at this timestamp, in milliseconds since the epoch.
     pub async fn snapshot_at_timestamp(&self, timestamp_ms: i64) -> Result<Snapshot> {
         let latest = self.snapshot().await?;
@@ -152,21 +184,21 @@ impl TableBuilder {
     /// Adds options of the store, in the spelling of object_store or deltalake.
     #[must_use]
     pub fn with_options<K: Into<String>, V: Into<String>>(mut self, options: impl IntoIterator<Item = (K, V)>) -> Self {
-        self.options.options.extend(options.into_iter().map(|(key, value)| (key.into(), value.into())));
+        self.location.storage_options.extend(options.into_iter().map(|(key, value)| (key.into(), value.into())));
         self
     }
 
     /// Sets a source of credentials, which is called again before they expire.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Arc<dyn CredentialSource>) -> Self {
-        self.options.credentials = Some(credentials);
+        self.credentials = Some(credentials);
         self
     }
 
     /// Allows absolute paths out of the table's root, as shallow clones need them.
     #[must_use]
     pub fn with_absolute_paths(mut self, allowed: bool) -> Self {
-        self.options.allow_absolute_paths = allowed;
+        self.location.absolute_paths = allowed;
         self
     }
 
@@ -195,7 +227,11 @@ impl TableBuilder {
     pub fn build(self) -> Result<Table> {
         let store = match self.store {
             Some(store) => store,
-            None => Store::open(&self.url, self.options)?,
+            None => {
+                let Location { uri, storage_options: options, absolute_paths } = self.location;
+                let (credentials, allow_absolute_paths) = (self.credentials, absolute_paths);
+                Store::open(&uri, StoreOptions { options, credentials, allow_absolute_paths, ..StoreOptions::default() })?
+            }
         };
         Ok(Table { store, env: self.env, latest: Arc::new(Mutex::new(None)), only: None })
     }

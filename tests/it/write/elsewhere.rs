@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use futures::TryStreamExt;
-use lakebed::definition::NewTable;
+use lakebed::create::CreateOptions;
 use lakebed::dml::Effects;
 use lakebed::dml::write::{PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, write_files};
 use lakebed::transaction::Application;
@@ -233,7 +233,7 @@ async fn identity_values_of_parts_are_distinct() {
         number.metadata.insert(format!("delta.identity.{key}"), value);
     }
     let schema = StructType { fields: vec![number, StructField::new("name", PrimitiveType::String, true)] };
-    builder.table().create(NewTable { schema, ..NewTable::default() }).run().await.unwrap();
+    builder.table().create(schema).run().await.unwrap();
     let mut all = Vec::new();
     for _ in 0..2 {
         let task = plan(&builder, columns(&[("name", PrimitiveType::String)]), WriteOptions::default()).await;
@@ -258,7 +258,8 @@ async fn new_columns_keep_planned_physical_names() {
     let properties: HashMap<String, String> = [("delta.columnMapping.mode".to_owned(), "name".to_owned())].into();
     builder
         .table()
-        .create(NewTable { schema: columns(&[("id", PrimitiveType::Long)]), properties, ..NewTable::default() })
+        .create(columns(&[("id", PrimitiveType::Long)]))
+        .options(CreateOptions { properties, ..CreateOptions::default() })
         .run()
         .await
         .unwrap();

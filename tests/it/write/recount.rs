@@ -57,7 +57,7 @@ async fn change_needing_row_count_is_refused() {
     let builder = table_with_batch().await;
     let delete = async |given: Batch| {
         let options = ChangeOptions { txn: batch(given), ..ChangeOptions::default() };
-        builder.table().delete().filter("id = 1").options(options).run().await
+        builder.table().delete().filter("id = 1").change(options).run().await
     };
     let error = delete(Batch::default()).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");

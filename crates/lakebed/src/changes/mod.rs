@@ -12,4 +12,4 @@ pub mod follow;
 
 pub use feed::{Changes, PlannedChanges};
 pub use follow::{Follow, FollowOptions, Offset, Position, ReadLimits, Start};
-pub use version_range::Bound;
+pub use version_range::{Bound, ChangesOptions};

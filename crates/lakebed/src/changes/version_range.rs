@@ -1,24 +1,61 @@
-//! Bounds of a range of changes: versions, or timestamps that are converted to versions. Begin with
-//! [`Table::changes_between`].
+//! Which changes are read. The bounds of their range are versions, or timestamps that are converted
+//! to versions. Begin with [`Table::changes_between`].
 
+use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use super::feed::Changes;
 use crate::snapshot::CommitTimes;
 use crate::{Error, Result, Table};
 
+/// The options of a change data feed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChangesOptions {
+    /// Where the changes begin.
+    pub start: Bound,
+    /// Where the changes end. The default is the newest version.
+    pub end: Option<Bound>,
+    /// The columns of the table, in this order. The columns of the feed follow after them.
+    pub columns: Option<Vec<String>>,
+    /// Only changes of rows for which this Spark SQL expression is true are returned.
+    #[serde(rename = "where")]
+    pub filter: Option<String>,
+}
+
 /// An inclusive bound of a range of versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Bound {
     /// This version.
+    #[serde(rename = "version")]
     Version(u64),
     /// A timestamp, in milliseconds since the epoch. As a start, it means the first version that
     /// was committed at this time or later. As an end, it means the last version that was committed
     /// at this time or earlier.
+    #[serde(rename = "timestamp_ms")]
     Timestamp(i64),
 }
 
+impl Default for Bound {
+    fn default() -> Self {
+        Self::Version(0)
+    }
+}
+
 impl Table {
+    /// Returns the changes that the options select, as [`Self::changes_between`] does.
+    pub async fn changes_with(&self, options: ChangesOptions) -> Result<Changes> {
+        let ChangesOptions { start, end, columns, filter } = options;
+        let mut changes = self.changes_between(start, end).await?;
+        if let Some(columns) = columns {
+            changes = changes.select(columns);
+        }
+        if let Some(filter) = filter {
+            changes = changes.filter(filter);
+        }
+        Ok(changes)
+    }
+
     /// Returns the changes from one bound to another, or to the newest version, with the columns of
     /// the last version in the range. All these versions must record changes.
     ///

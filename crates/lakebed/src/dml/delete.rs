@@ -4,6 +4,8 @@
 //! In other files, deletion vectors mark the deleted rows if the table supports them. Without
 //! deletion vectors, the remaining rows are copied to new files.
 
+use serde::Deserialize;
+
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
 use crate::rows::effects::{Effects, notes_vectors};
 use crate::rows::rewrite::{Moves, Rewrite};
@@ -11,6 +13,18 @@ use crate::rows::search::{Leaving, Search};
 use crate::rows::target::Target;
 use crate::transaction::Operation;
 use crate::{Result, Snapshot, Table};
+
+/// The options of a delete.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeleteOptions {
+    /// Only rows for which this Spark SQL expression is true are deleted. Without it, all rows are.
+    #[serde(rename = "where")]
+    pub filter: Option<String>,
+    /// The options that all changes of rows have. The binding reads them by themselves.
+    #[serde(skip)]
+    pub change: ChangeOptions,
+}
 
 /// A delete. Nothing is read before [`run`](Delete::run).
 ///
@@ -32,14 +46,13 @@ use crate::{Result, Snapshot, Table};
 #[derive(Debug, Clone)]
 pub struct Delete {
     table: Table,
-    filter: Option<String>,
-    options: ChangeOptions,
+    options: DeleteOptions,
 }
 
 impl Table {
     /// Deletes rows. Without a filter, all rows are deleted.
     pub fn delete(&self) -> Delete {
-        Delete { table: self.clone(), filter: None, options: ChangeOptions::default() }
+        Delete { table: self.clone(), options: DeleteOptions::default() }
     }
 }
 
@@ -47,37 +60,44 @@ impl Delete {
     /// Deletes only the rows for which this Spark SQL expression is true.
     #[must_use]
     pub fn filter(mut self, text: impl Into<String>) -> Self {
-        self.filter = Some(text.into());
+        self.options.filter = Some(text.into());
         self
     }
 
     /// Sets the options.
     #[must_use]
-    pub fn options(mut self, options: ChangeOptions) -> Self {
+    pub fn options(mut self, options: DeleteOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Sets the options that all changes of rows have.
+    #[must_use]
+    pub fn change(mut self, options: ChangeOptions) -> Self {
+        self.options.change = options;
         self
     }
 
     /// Deletes the rows and commits.
     pub async fn run(self) -> Result<ChangeOutcome> {
         let now_ms = self.table.env().now_ms();
-        run(&self.table, &self.options, &Deletion { delete: &self, now_ms }).await
+        run(&self.table, &self.options.change, &Deletion { options: &self.options, now_ms }).await
     }
 }
 
 struct Deletion<'a> {
-    delete: &'a Delete,
+    options: &'a DeleteOptions,
     now_ms: i64,
 }
 
 impl Change for Deletion<'_> {
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
-        let Delete { filter, options, .. } = self.delete;
+        let DeleteOptions { filter, change } = self.options;
         let leaving = match filter {
             Some(text) => Leaving::Where(snapshot.parse_row_filter(text, self.now_ms)?),
             None => Leaving::All,
         };
-        let target = Target::of_table(snapshot, None, &options.file_settings(), self.now_ms).await?;
+        let target = Target::of_table(snapshot, None, &change.file_settings(), self.now_ms).await?;
         let read = leaving.read_set(snapshot)?;
         let search = Search::of_places(snapshot, leaving)?;
         let plan = search.metrics();

@@ -13,5 +13,5 @@ pub mod write;
 
 pub use crate::rows::effects::Effects;
 pub use change::{ChangeMetrics, ChangeOptions, ChangeOutcome};
-pub use delete::Delete;
-pub use update::Update;
+pub use delete::{Delete, DeleteOptions};
+pub use update::{Update, UpdateOptions};

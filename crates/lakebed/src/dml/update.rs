@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use lakebed_expr::{Options, filter_schema, parse_expr};
 use lakebed_io::parquet::Cores;
+use serde::Deserialize;
 
 use super::assign::Assignments;
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
@@ -21,6 +22,20 @@ use crate::transaction::Operation;
 use crate::write::fill::Incoming;
 use crate::write::rules::WriteRules;
 use crate::{Error, Result, Snapshot, Table};
+
+/// The options of an update.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UpdateOptions {
+    /// Columns, and the Spark SQL expressions whose values they get. `a.b` is a field of a struct.
+    pub set: Vec<(String, String)>,
+    /// Only rows for which this Spark SQL expression is true are updated. Without it, all rows are.
+    #[serde(rename = "where")]
+    pub filter: Option<String>,
+    /// The options that all changes of rows have. The binding reads them by themselves.
+    #[serde(skip)]
+    pub change: ChangeOptions,
+}
 
 /// An update. Nothing is read before [`run`](Update::run).
 ///
@@ -42,15 +57,13 @@ use crate::{Error, Result, Snapshot, Table};
 #[derive(Debug, Clone)]
 pub struct Update {
     table: Table,
-    set: Vec<(String, String)>,
-    filter: Option<String>,
-    options: ChangeOptions,
+    options: UpdateOptions,
 }
 
 impl Table {
     /// Updates rows. Without a filter, all rows are updated.
     pub fn update(&self) -> Update {
-        Update { table: self.clone(), set: Vec::new(), filter: None, options: ChangeOptions::default() }
+        Update { table: self.clone(), options: UpdateOptions::default() }
     }
 }
 
@@ -59,36 +72,43 @@ impl Update {
     /// struct.
     #[must_use]
     pub fn set(mut self, column: impl Into<String>, expression: impl Into<String>) -> Self {
-        self.set.push((column.into(), expression.into()));
+        self.options.set.push((column.into(), expression.into()));
         self
     }
 
     /// Updates only the rows for which this Spark SQL expression is true.
     #[must_use]
     pub fn filter(mut self, text: impl Into<String>) -> Self {
-        self.filter = Some(text.into());
+        self.options.filter = Some(text.into());
         self
     }
 
     /// Sets the options.
     #[must_use]
-    pub fn options(mut self, options: ChangeOptions) -> Self {
+    pub fn options(mut self, options: UpdateOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Sets the options that all changes of rows have.
+    #[must_use]
+    pub fn change(mut self, options: ChangeOptions) -> Self {
+        self.options.change = options;
         self
     }
 
     /// Updates the rows and commits.
     pub async fn run(self) -> Result<ChangeOutcome> {
-        if self.set.is_empty() {
+        if self.options.set.is_empty() {
             return Err(Error::invalid_input(format!("{}: an update sets at least one column", self.table.store().url())));
         }
         let now_ms = self.table.env().now_ms();
-        run(&self.table, &self.options, &Updating { update: &self, now_ms }).await
+        run(&self.table, &self.options.change, &Updating { options: &self.options, now_ms }).await
     }
 }
 
 struct Updating<'a> {
-    update: &'a Update,
+    options: &'a UpdateOptions,
     now_ms: i64,
 }
 
@@ -100,10 +120,10 @@ struct Changer {
 
 impl Change for Updating<'_> {
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
-        let Update { set, filter, options, .. } = self.update;
+        let UpdateOptions { set, filter, change } = self.options;
         let condition = filter.as_ref().map(|text| snapshot.parse_row_filter(text, self.now_ms));
         let condition = condition.transpose()?;
-        let target = Target::of_table(snapshot, None, &options.file_settings(), self.now_ms).await?;
+        let target = Target::of_table(snapshot, None, &change.file_settings(), self.now_ms).await?;
         let schema = filter_schema(snapshot.schema())?;
         let parse = |text: &str| parse_expr(text, &schema, &Options { now_ms: Some(self.now_ms) });
         let assignments = Assignments::new(snapshot.schema(), set, &parse).map_err(|error| error.within(snapshot.url()))?;

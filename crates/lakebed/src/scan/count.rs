@@ -18,7 +18,7 @@ impl Scan {
     /// without a row count in the log they come from the footers. Data is read only if the
     /// predicate uses more than partition values.
     pub async fn count(&self) -> Result<u64> {
-        if self.limit == Some(0) {
+        if self.options.limit == Some(0) {
             return Ok(0);
         }
         let scan = self.by_log().await?;
@@ -29,7 +29,7 @@ impl Scan {
             Some(pruner) if !pruner.is_exact_on_partitions() => scan.count_by_reading().await?,
             _ => count_by_log(&scan.snapshot, &plan).await?,
         };
-        Ok(self.limit.map_or(count, |limit| count.min(limit)))
+        Ok(self.options.limit.map_or(count, |limit| count.min(limit)))
     }
 
     async fn count_by_reading(&self) -> Result<u64> {

@@ -5,7 +5,7 @@
 //! them as bytes for another process.
 
 mod row_column;
-mod row_tracking;
+mod options;
 mod file;
 mod spec;
 pub(crate) mod output;
@@ -31,6 +31,7 @@ use crate::{Error, Result, Snapshot};
 
 pub use explain::{ExplainedConjunct, Explanation};
 pub use file::{FileRows, ScanFile};
+pub use options::ScanOptions;
 pub use row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 pub use row_tracking::{FileRowTracking, MaterializedColumns};
 pub use spec::ScanSpec;
@@ -53,10 +54,7 @@ pub use task::{ScanTask, read_task, read_task_at};
 #[derive(Debug, Clone)]
 pub struct Scan {
     snapshot: Snapshot,
-    columns: Option<Vec<String>>,
-    filter: Option<Predicate>,
-    limit: Option<u64>,
-    row_columns: Vec<RowColumn>,
+    options: ScanOptions,
     /// The value of `current_timestamp` in the predicate, in milliseconds since the epoch.
     now_ms: i64,
 }
@@ -64,40 +62,36 @@ pub struct Scan {
 impl Snapshot {
     /// Returns a scan of all rows and columns.
     pub fn scan(&self) -> Scan {
-        Scan {
-            snapshot: self.clone(),
-            columns: None,
-            filter: None,
-            limit: None,
-            row_columns: Vec::new(),
-            now_ms: self.env().now_ms(),
-        }
+        Scan { snapshot: self.clone(), options: ScanOptions::default(), now_ms: self.env().now_ms() }
     }
 }
 
 impl Scan {
-    /// Selects these columns, in this order. `a.b` is a field of a struct. The columns
-    /// `_metadata.row_id`, `_metadata.row_commit_version`, `_metadata.file_path`,
-    /// `_metadata.file_size` and `_metadata.row_index` describe rows, unless the table has a column
-    /// `_metadata`.
+    /// Sets the options.
     #[must_use]
-    pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
-        self.columns = Some(columns.into_iter().map(Into::into).collect());
+    pub fn options(mut self, options: ScanOptions) -> Self {
+        self.options = options;
         self
     }
 
-    /// Selects the rows for which this Spark SQL expression is true. The expression may use the
-    /// `_metadata` columns that [`select`](Self::select) accepts, as in `_metadata.row_id = 5`.
+    /// Selects these columns, in this order, as in [`ScanOptions::columns`].
+    #[must_use]
+    pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
+        self.options.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Selects the rows for which this predicate is true, as in [`ScanOptions::filter`].
     #[must_use]
     pub fn filter(mut self, predicate: impl Into<Predicate>) -> Self {
-        self.filter = Some(predicate.into());
+        self.options.filter = Some(predicate.into());
         self
     }
 
     /// Limits the scan to this number of rows.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
-        self.limit = Some(rows);
+        self.options.limit = Some(rows);
         self
     }
 
@@ -105,13 +99,13 @@ impl Scan {
     /// with row tracking, they also give its row id and row commit version.
     #[must_use]
     pub fn row_columns(mut self, columns: impl IntoIterator<Item = RowColumn>) -> Self {
-        self.row_columns = columns.into_iter().collect();
+        self.options.row_columns = columns.into_iter().collect();
         self
     }
 
     /// Adds more columns about rows to those that the scan already has.
     pub(crate) fn more_row_columns(mut self, columns: impl IntoIterator<Item = RowColumn>) -> Self {
-        self.row_columns.extend(columns);
+        self.options.row_columns.extend(columns);
         self
     }
 
@@ -157,6 +151,6 @@ impl Scan {
 
     /// Parses the predicate.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
-        self.filter.as_ref().map(|predicate| self.snapshot.filter_of(predicate, self.now_ms)).transpose()
+        self.options.filter.as_ref().map(|predicate| self.snapshot.filter_of(predicate, self.now_ms)).transpose()
     }
 }

@@ -25,14 +25,14 @@ const FILES_AT_ONCE: usize = 4096;
 impl Scan {
     /// Returns the rows, in the order of the files in the log.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
-        let scan = self.by_log().await?;
+        let mut scan = self.by_log().await?;
         let (schema, filter) = (scan.schema()?, scan.parsed_filter()?);
         let mut files = Plan::new(&scan.snapshot, filter.as_deref(), PlanOptions::default())?.files();
         // The spec holds the parsed predicate, so the text is not parsed again.
-        let scan = Self { filter: filter.map(Predicate::from), ..scan };
+        scan.options.filter = filter.map(Predicate::from);
         let mut spec = scan.spec();
         let batches = produce(2, |sender| async move {
-            let mut wanted = scan.limit.unwrap_or(u64::MAX);
+            let mut wanted = scan.options.limit.unwrap_or(u64::MAX);
             let mut chunk = Vec::new();
             loop {
                 let next = files.next().await.transpose()?;
@@ -43,7 +43,7 @@ impl Scan {
                 if !last && chunk.len() < FILES_AT_ONCE {
                     continue;
                 }
-                spec.limit = scan.limit.map(|_| wanted);
+                spec.limit = scan.options.limit.map(|_| wanted);
                 let files = std::mem::take(&mut chunk);
                 let mut rows = read_files(scan.snapshot.store(), &spec, files, ReadOptions::default())?;
                 while let Some(batch) = rows.next().await {
@@ -122,15 +122,13 @@ impl Scan {
             schema: snapshot.schema().clone(),
             partition_columns: snapshot.partition_columns().to_vec(),
             mapping_mode: snapshot.mapping_mode(),
-            columns: self.columns.clone(),
-            filter: self.filter.clone(),
+            columns: self.options.columns.clone(),
+            filter: self.options.filter.clone(),
             now_ms: self.now_ms,
-            limit: self.limit,
-            row_columns: self.row_columns.clone(),
-            materialized: MaterializedColumns {
-                row_id: snapshot.properties().materialized_row_id_column.clone(),
-                row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
-            },
+            limit: self.options.limit,
+            row_columns: self.options.row_columns.clone(),
+            materialized_row_id: snapshot.properties().materialized_row_id_column.clone(),
+            materialized_row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
         }
     }
 

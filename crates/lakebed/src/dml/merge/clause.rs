@@ -9,6 +9,7 @@ mod tests;
 
 use lakebed_core::schema::{DataType, StructField, StructType};
 use lakebed_expr::{Expression, Filter, field_index, quoted_path};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::names::{Side, Sides, is_same};
@@ -29,18 +30,21 @@ use crate::{Error, Result};
 /// };
 /// assert!([gone, changed, new].iter().filter(|clause| clause.when == When::Matched).count() == 2);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Clause {
     /// The rows to which the clause applies.
     pub when: When,
     /// A further condition for the rows. Only the last clause of a kind can be without one.
+    #[serde(rename = "where")]
     pub condition: Option<String>,
     /// The action of the clause.
     pub action: Action,
 }
 
 /// The rows to which a clause applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum When {
     /// Target rows with the source row that matches them.
     Matched,
@@ -52,7 +56,8 @@ pub enum When {
 
 /// The action of a clause. Columns are named by path, with `a.b` for fields of structs. Values are
 /// expressions. `DEFAULT` alone means the default of a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     /// All columns get the values of the source columns with the same names.
     UpdateAll,

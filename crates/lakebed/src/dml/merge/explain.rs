@@ -48,7 +48,7 @@ impl Merge {
     /// Explains the merge. Reads the log, but no data files.
     pub async fn explain(&self) -> Result<MergeExplanation> {
         let (snapshot, source) = (self.table.snapshot().await?.by_log().await?, &self.source.0);
-        let plan = Plan::new(&self.given, &snapshot, source).await?;
+        let plan = Plan::new(&self.options, &snapshot, source, self.now_ms).await?;
         let mut scan = snapshot.scan();
         if let Some(filter) = &plan.filter {
             scan = scan.filter(Arc::clone(filter));

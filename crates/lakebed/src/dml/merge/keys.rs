@@ -7,18 +7,21 @@ use lakebed_core::path::hive::NULL_NAME;
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_expr::quoted_path;
 
-use super::given::Given;
+use super::options::MergeOptions;
 use crate::definition::columns::as_type;
 use crate::write::rules::WriteRules;
 
-/// Returns the condition that the columns of both tables are equal, as text. Null equals null.
-pub(super) fn equal_columns(keys: &[String], target_alias: &str, source_alias: &str) -> String {
-    all_equal(keys, [target_alias, source_alias], |_, own| own)
+/// Returns the ON condition for the history. Of keys, it says only that they are equal.
+pub(super) fn predicate(given: &MergeOptions) -> String {
+    if given.keys.is_empty() {
+        return given.on.clone();
+    }
+    all_equal(&given.keys, [&given.target_alias, &given.source_alias], |_, own| own)
 }
 
 /// Returns the ON condition on top of a version. `rules` are the rules of the table after the
 /// merge.
-pub(super) fn condition(given: &Given, rules: &WriteRules, source: &StructType) -> String {
+pub(super) fn condition(given: &MergeOptions, rules: &WriteRules, source: &StructType) -> String {
     if given.keys.is_empty() {
         return given.on.clone();
     }

@@ -6,13 +6,13 @@ use arrow_array::RecordBatch;
 use lakebed_core::schema::assign::{DifferenceKind, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 
-use super::given::Given;
+use super::options::MergeOptions;
 use super::source::Source;
 use crate::write::fit::{OnLossy, fit};
 use crate::{Error, Result};
 
 /// Returns whether source values must not change on their way into the table.
-pub(super) fn is_asked(given: &Given, source: &Source) -> bool {
+pub(super) fn is_asked(given: &MergeOptions, source: &Source) -> bool {
     !given.keys.is_empty() && source.on_lossy() == OnLossy::Error
 }
 

@@ -8,12 +8,12 @@
 
 mod clause;
 mod explain;
-mod given;
 mod index;
 mod keys;
 mod lossless;
 mod names;
 mod on;
+mod options;
 mod plan;
 mod probe;
 mod ranges;
@@ -30,7 +30,7 @@ use crate::{RecordBatchStream, Result, Table};
 
 pub use clause::{Action, Clause, When};
 pub use explain::{MergeExplanation, MergeKey};
-use given::Given;
+pub use options::{Evolution, MergeOptions};
 use run::Merging;
 use source::Source;
 
@@ -74,7 +74,9 @@ pub struct MergeSource(Arc<Source>);
 pub struct Merge {
     table: Table,
     source: MergeSource,
-    given: Given,
+    options: MergeOptions,
+    /// The value of the current time for the whole merge.
+    now_ms: i64,
 }
 
 impl MergeSource {
@@ -100,17 +102,8 @@ impl Table {
     /// Merges rows into the table. A target row and a source row match if the condition is true for
     /// them. The condition names columns as `target.a` and `source.b`.
     pub fn merge(&self, source: &MergeSource, on: impl Into<String>) -> Merge {
-        let given = Given {
-            on: on.into(),
-            keys: Vec::new(),
-            target_alias: "target".to_owned(),
-            source_alias: "source".to_owned(),
-            clauses: Vec::new(),
-            evolves: false,
-            options: ChangeOptions::default(),
-            now_ms: self.env().now_ms(),
-        };
-        Merge { table: self.clone(), source: source.clone(), given }
+        let options = MergeOptions { on: on.into(), ..MergeOptions::default() };
+        Merge { table: self.clone(), source: source.clone(), options, now_ms: self.env().now_ms() }
     }
 }
 
@@ -119,7 +112,7 @@ impl Merge {
     /// condition takes effect.
     #[must_use]
     pub fn when(mut self, clause: Clause) -> Self {
-        self.given.clauses.push(clause);
+        self.options.clauses.push(clause);
         self
     }
 
@@ -128,34 +121,41 @@ impl Merge {
     /// table stores them: an empty text in a partition column is null.
     #[must_use]
     pub fn on_keys(mut self, keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.given.keys = keys.into_iter().map(Into::into).collect();
-        self.given.on = keys::equal_columns(&self.given.keys, &self.given.target_alias, &self.given.source_alias);
+        self.options.keys = keys.into_iter().map(Into::into).collect();
         self
     }
 
     /// Sets the aliases of the table and the source.
     #[must_use]
     pub fn aliases(mut self, target: impl Into<String>, source: impl Into<String>) -> Self {
-        (self.given.target_alias, self.given.source_alias) = (target.into(), source.into());
+        (self.options.target_alias, self.options.source_alias) = (target.into(), source.into());
         self
     }
 
     /// Sets whether columns that the table lacks are added to it.
     #[must_use]
     pub fn evolve_schema(mut self, evolves: bool) -> Self {
-        self.given.evolves = evolves;
+        self.options.schema_mode = if evolves { Evolution::Merge } else { Evolution::Enforce };
         self
     }
 
     /// Sets the options.
     #[must_use]
-    pub fn options(mut self, options: ChangeOptions) -> Self {
-        self.given.options = options;
+    pub fn options(mut self, options: MergeOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets the options that all changes of rows have.
+    #[must_use]
+    pub fn change(mut self, options: ChangeOptions) -> Self {
+        self.options.change = options;
         self
     }
 
     /// Merges the rows and commits.
     pub async fn run(self) -> Result<ChangeOutcome> {
-        run(&self.table, &self.given.options, &Merging { given: &self.given, source: &self.source.0 }).await
+        let merging = Merging { given: &self.options, source: &self.source.0, now_ms: self.now_ms };
+        run(&self.table, &self.options.change, &merging).await
     }
 }

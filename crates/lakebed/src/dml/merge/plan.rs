@@ -13,11 +13,11 @@ use lakebed_expr::{Filter, quoted_path};
 
 use super::clause::When;
 use super::clause::{Act, Change, Clause, Clauses, evolving};
-use super::given::Given;
 use super::keys::condition;
 use super::lossless;
 use super::names::{Side, Sides, SidesOptions};
 use super::on::On;
+use super::options::MergeOptions;
 use super::source::Source;
 use super::summary::Summary;
 use crate::rows::effects::notes_vectors;
@@ -48,14 +48,14 @@ impl Plan {
     ///
     /// # Errors
     /// If the merge cannot be parsed, or does not fit the table or the source.
-    pub(super) async fn new(given: &Given, snapshot: &Snapshot, source: &Source) -> Result<Self> {
+    pub(super) async fn new(given: &MergeOptions, snapshot: &Snapshot, source: &Source, now_ms: i64) -> Result<Self> {
         let within =
             |error: Error| if error.message().starts_with(snapshot.url()) { error } else { error.within(snapshot.url()) };
-        let evolving = match given.evolves {
+        let evolving = match given.evolves() {
             true => Some(evolving(source.schema(), &given.clauses, &given.target_alias).map_err(within)?),
             false => None,
         };
-        let target = Target::of_table(snapshot, evolving.as_ref(), &given.options.file_settings(), given.now_ms).await?;
+        let target = Target::of_table(snapshot, evolving.as_ref(), &given.change.file_settings(), now_ms).await?;
         let is_lossless = lossless::is_asked(given, source);
         if is_lossless {
             lossless::check_types(snapshot.url(), &target.rules.schema, source.schema())?;
@@ -65,11 +65,11 @@ impl Plan {
             target_alias: &given.target_alias,
             source: source.schema(),
             source_alias: &given.source_alias,
-            now_ms: Some(given.now_ms),
+            now_ms: Some(now_ms),
         };
         let sides = Sides::new(sides).map_err(within)?;
         let on = On::new(&sides, &condition(given, &target.rules, source.schema())).map_err(within)?;
-        let clauses = Clauses::new(&given.clauses, &sides, &target.rules.schema, given.evolves).map_err(within)?;
+        let clauses = Clauses::new(&given.clauses, &sides, &target.rules.schema, given.evolves()).map_err(within)?;
         let mut plan = Self { sides, on, clauses, target, is_lossless, filter: None, records: false, columns: None };
         let (updates, deletes) =
             (plan.acts().any(|act| matches!(act, Act::Update(_))), plan.acts().any(|act| matches!(act, Act::Delete)));

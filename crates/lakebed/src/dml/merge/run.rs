@@ -21,9 +21,10 @@ use lakebed_io::parquet::Cores;
 
 use super::clause::NewRow;
 use super::clause::When;
-use super::given::Given;
+use super::keys::predicate;
 use super::lossless;
 use super::names::Side;
+use super::options::MergeOptions;
 use super::plan::{Plan, shown};
 use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
@@ -41,8 +42,10 @@ use crate::{Result, Snapshot};
 
 /// A merge with its source.
 pub(super) struct Merging<'a> {
-    pub(super) given: &'a Given,
+    pub(super) given: &'a MergeOptions,
     pub(super) source: &'a Source,
+    /// The value of the current time for the whole merge.
+    pub(super) now_ms: i64,
 }
 
 /// The position of a part among all parts of a source.
@@ -75,7 +78,7 @@ impl Change for Merging<'_> {
 
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let (given, source) = (self.given, self.source);
-        let plan = Arc::new(Plan::new(given, snapshot, source).await?);
+        let plan = Arc::new(Plan::new(given, snapshot, source, self.now_ms).await?);
         let mut read = plan.filter.clone().map_or(Leaving::All, Leaving::Where).read_set(snapshot)?;
         if !plan.clauses.not_matched.is_empty() {
             // The inserted rows depend on all rows that match, changed or not.
@@ -345,9 +348,9 @@ impl Counts {
 }
 
 /// Returns the operation for the history, with Delta Spark's names.
-fn operation(given: &Given, metrics: &ChangeMetrics, counts: &Counts) -> Operation {
+fn operation(given: &MergeOptions, metrics: &ChangeMetrics, counts: &Counts) -> Operation {
     let operation = Operation::new("MERGE")
-        .with("predicate", serde_json::json!([given.on]).to_string())
+        .with("predicate", serde_json::json!([predicate(given)]).to_string())
         .with("matchedPredicates", shown(&given.clauses, When::Matched))
         .with("notMatchedPredicates", shown(&given.clauses, When::NotMatched))
         .with("notMatchedBySourcePredicates", shown(&given.clauses, When::NotMatchedBySource));
