@@ -4,6 +4,7 @@ logging, errors, types.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import multiprocessing
@@ -53,6 +54,19 @@ def test_every_door_gives_the_same_rows() -> None:
     assert sorted(value for batch in scan.to_reader() for value in batch["id"].to_pylist()) == expected
     assert ids(pa.RecordBatchReader.from_stream(scan)) == expected
     assert scan.count() == len(expected)
+
+
+def test_metrics_are_those_of_extension() -> None:
+    table = lb.write("memory://api/metrics", pa.table({"id": [1, 2]})).table
+    handle = table._table
+    found = {
+        lb.WriteMetrics: handle.write_rows({"mode": "append"}, pa.table({"id": [3]}))[2],
+        lb.ChangeMetrics: handle.delete_rows({"where": "id = 1"})[2],
+        lb.OptimizeMetrics: handle.optimize({})[2],
+        lb.VacuumMetrics: handle.vacuum({})[1],
+    }
+    for declared, metrics in found.items():
+        assert {field.name for field in dataclasses.fields(declared)} == set(metrics)
 
 
 def test_scan_is_read_again_stream_once() -> None:

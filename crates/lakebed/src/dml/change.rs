@@ -6,7 +6,7 @@ use std::time::Duration;
 use lakebed_core::error::ConflictKind;
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::PlanMetrics;
+use crate::metrics::{HistoryOf, PlanMetrics, metrics};
 use crate::rows::effects::{Effects, FileTotals};
 use crate::rows::target::Target;
 use crate::runtime::memory::MemoryBudget;
@@ -51,51 +51,66 @@ pub struct ChangeOutcome {
     pub snapshot: Option<Snapshot>,
 }
 
-/// The metrics of a change of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct ChangeMetrics {
-    /// The number of deleted rows; None if the log does not contain the row counts.
-    pub deleted_rows: Option<u64>,
-    /// The number of updated rows.
-    pub updated_rows: u64,
-    /// The number of inserted rows.
-    pub inserted_rows: u64,
-    /// The number of unchanged rows that were copied to new files.
-    pub copied_rows: u64,
-    /// The number of source rows of a merge.
-    pub source_rows: u64,
-    /// The number of added files.
-    pub added_files: u64,
-    /// The total size of the added files.
-    pub added_bytes: u64,
-    /// The number of removed files.
-    pub removed_files: u64,
-    /// The total size of the removed files.
-    pub removed_bytes: u64,
-    /// The number of change data files.
-    pub change_files: u64,
-    /// The number of files that got their first deletion vector.
-    pub deletion_vectors_added: u64,
-    /// The number of files that got another deletion vector in place of an old one.
-    pub deletion_vectors_updated: u64,
-    /// The number of removed files that had a deletion vector.
-    pub deletion_vectors_removed: u64,
-    /// The number of files that had to be searched for rows.
-    pub scanned_files: u64,
-    /// The total size of these files. Fewer bytes are read.
-    pub scanned_bytes: u64,
-    /// The number of files that partition values pruned. Some of them may have left the table since
-    /// its last checkpoint.
-    pub skipped_by_partition: u64,
-    /// The number of files that statistics pruned. Some of them may have left the table since its
-    /// last checkpoint.
-    pub skipped_by_statistics: u64,
-    /// The number of bytes that spilled to disk.
-    pub spilled_bytes: u64,
-    /// The most memory that the process had reserved from its memory budget during the change.
-    pub peak_memory_bytes: u64,
-    /// The number of conflicts.
-    pub conflicts: u64,
+metrics! {
+    /// The metrics of a change of rows.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    pub struct ChangeMetrics {
+        /// The number of deleted rows; None if the log does not contain the row counts.
+        #[history(Delete = "numDeletedRows", Merge = "numTargetRowsDeleted")]
+        pub deleted_rows: Option<u64>,
+        /// The number of updated rows.
+        #[history(Update = "numUpdatedRows", Merge = "numTargetRowsUpdated")]
+        pub updated_rows: u64,
+        /// The number of inserted rows.
+        #[history(Merge = "numTargetRowsInserted")]
+        pub inserted_rows: u64,
+        /// The number of unchanged rows that were copied to new files.
+        #[history(Delete = "numCopiedRows", Update = "numCopiedRows", Merge = "numTargetRowsCopied")]
+        pub copied_rows: u64,
+        /// The number of source rows of a merge.
+        #[history(Merge = "numSourceRows")]
+        pub source_rows: u64,
+        /// The number of added files.
+        #[history(Delete = "numAddedFiles", Update = "numAddedFiles", Merge = "numTargetFilesAdded")]
+        pub added_files: u64,
+        /// The total size of the added files.
+        #[history(Delete = "numAddedBytes", Update = "numAddedBytes", Merge = "numTargetBytesAdded")]
+        pub added_bytes: u64,
+        /// The number of removed files.
+        #[history(Delete = "numRemovedFiles", Update = "numRemovedFiles", Merge = "numTargetFilesRemoved")]
+        pub removed_files: u64,
+        /// The total size of the removed files.
+        #[history(Delete = "numRemovedBytes", Update = "numRemovedBytes", Merge = "numTargetBytesRemoved")]
+        pub removed_bytes: u64,
+        /// The number of change data files.
+        #[history(Delete = "numAddedChangeFiles", Update = "numAddedChangeFiles", Merge = "numTargetChangeFilesAdded")]
+        pub change_files: u64,
+        /// The number of files that got their first deletion vector.
+        #[history(Delete = "numDeletionVectorsAdded", Update = "numDeletionVectorsAdded", Merge = "numTargetDeletionVectorsAdded")]
+        pub deletion_vectors_added: u64,
+        /// The number of files that got another deletion vector in place of an old one.
+        #[history(Delete = "numDeletionVectorsUpdated", Update = "numDeletionVectorsUpdated", Merge = "numTargetDeletionVectorsUpdated")]
+        pub deletion_vectors_updated: u64,
+        /// The number of removed files that had a deletion vector.
+        #[history(Delete = "numDeletionVectorsRemoved", Update = "numDeletionVectorsRemoved", Merge = "numTargetDeletionVectorsRemoved")]
+        pub deletion_vectors_removed: u64,
+        /// The number of files that had to be searched for rows.
+        pub scanned_files: u64,
+        /// The total size of these files. Fewer bytes are read.
+        pub scanned_bytes: u64,
+        /// The number of files that partition values pruned. Some of them may have left the table
+        /// since its last checkpoint.
+        pub skipped_by_partition: u64,
+        /// The number of files that statistics pruned. Some of them may have left the table since
+        /// its last checkpoint.
+        pub skipped_by_statistics: u64,
+        /// The number of bytes that spilled to disk.
+        pub spilled_bytes: u64,
+        /// The most memory that the process had reserved from its memory budget during the change.
+        pub peak_memory_bytes: u64,
+        /// The number of conflicts.
+        pub conflicts: u64,
+    }
 }
 
 /// A change that is ready to be committed.
@@ -250,19 +265,15 @@ impl ChangeMetrics {
         self.deletion_vectors_removed = totals.deletion_vectors_removed;
     }
 
-    /// Adds the metrics to the operation, with Delta Spark's names for DELETE and UPDATE.
-    pub(super) fn to_operation(self, operation: Operation) -> Operation {
-        let all = [
-            ("numRemovedFiles", self.removed_files),
-            ("numRemovedBytes", self.removed_bytes),
-            ("numAddedFiles", self.added_files),
-            ("numAddedBytes", self.added_bytes),
-            ("numCopiedRows", self.copied_rows),
-            ("numAddedChangeFiles", self.change_files),
-            ("numDeletionVectorsAdded", self.deletion_vectors_added + self.deletion_vectors_updated),
-            ("numDeletionVectorsUpdated", self.deletion_vectors_updated),
-            ("numDeletionVectorsRemoved", self.deletion_vectors_removed + self.deletion_vectors_updated),
-        ];
-        operation.with_metrics(all)
+    /// Adds the metrics to the operation. Delta Spark counts a replaced deletion vector as one that
+    /// is removed and one that is added.
+    pub(super) fn record(self, of: HistoryOf, operation: Operation) -> Operation {
+        let updated = self.deletion_vectors_updated;
+        let counted = Self {
+            deletion_vectors_added: self.deletion_vectors_added + updated,
+            deletion_vectors_removed: self.deletion_vectors_removed + updated,
+            ..self
+        };
+        operation.with_metrics(counted.history(of))
     }
 }

@@ -7,6 +7,7 @@
 use serde::Deserialize;
 
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
+use crate::metrics::HistoryOf;
 use crate::rows::effects::{Effects, notes_vectors};
 use crate::rows::rewrite::{Moves, Rewrite};
 use crate::rows::search::{Leaving, Search};
@@ -116,9 +117,7 @@ impl Change for Deletion<'_> {
         let effects = Effects { read, ..rewrite.finish(deleted, Moves::default()).await? };
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("DELETE").with("predicate", serde_json::json!(predicates).to_string());
-        let operation = |metrics: &ChangeMetrics| {
-            metrics.to_operation(operation).with_metrics(metrics.deleted_rows.map(|rows| ("numDeletedRows", rows)))
-        };
+        let operation = |metrics: &ChangeMetrics| metrics.record(HistoryOf::Delete, operation);
         Ok(Prepared { effects, definition: None, metrics, operation: Box::new(operation), is_empty })
     }
 }

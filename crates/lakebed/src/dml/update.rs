@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::assign::Assignments;
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
+use crate::metrics::HistoryOf;
 use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Moves, Rewrite, reading};
 use crate::rows::search::{Leaving, Search};
@@ -154,8 +155,7 @@ impl Change for Updating<'_> {
         let effects = Effects { read, ..rewrite.finish(deleted, moves).await? };
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("UPDATE").with("predicate", serde_json::json!(predicates).to_string());
-        let operation =
-            |metrics: &ChangeMetrics| metrics.to_operation(operation).with_metrics([("numUpdatedRows", metrics.updated_rows)]);
+        let operation = |metrics: &ChangeMetrics| metrics.record(HistoryOf::Update, operation);
         Ok(Prepared { effects, definition: None, metrics, operation: Box::new(operation), is_empty })
     }
 }

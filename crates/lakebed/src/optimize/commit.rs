@@ -13,6 +13,7 @@ use lakebed_core::log::files::{FileBatch, FileKey};
 use super::context::RewriteContext;
 use super::options::OptimizeOptions;
 use super::outcome::OptimizeMetrics;
+use crate::metrics::HistoryOf;
 use crate::rows::deleted::totals;
 use crate::rows::target::Target;
 use crate::scan::plan::{Plan, PlanOptions};
@@ -224,11 +225,11 @@ impl<'a> Committer<'a> {
     fn count(&mut self, groups: &[RewrittenGroup], counts: FileCounts) {
         self.metrics.groups += groups.iter().filter(|group| group.described.is_empty()).count() as u64;
         self.metrics.described_files += groups.iter().map(|group| group.described.len() as u64).sum::<u64>();
-        self.metrics.added_files += counts.sizes.len() as u64;
-        self.metrics.added_bytes += counts.sizes.iter().sum::<u64>();
-        self.metrics.removed_files += counts.removed_files;
-        self.metrics.removed_bytes += counts.removed_bytes;
-        self.metrics.deletion_vectors_removed += counts.vectors;
+        self.metrics.added_files += counts.metrics.added_files;
+        self.metrics.added_bytes += counts.metrics.added_bytes;
+        self.metrics.removed_files += counts.metrics.removed_files;
+        self.metrics.removed_bytes += counts.metrics.removed_bytes;
+        self.metrics.deletion_vectors_removed += counts.metrics.deletion_vectors_removed;
         for method in groups.iter().filter_map(|group| group.method) {
             *self.metrics.methods.entry(method).or_default() += 1;
         }
@@ -240,14 +241,12 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// The counts of added and removed files.
+/// The counts of the files that one commit adds and removes.
 #[derive(Default)]
 struct FileCounts {
     /// The sizes of the new files, sorted.
     sizes: Vec<u64>,
-    removed_files: u64,
-    removed_bytes: u64,
-    vectors: u64,
+    metrics: OptimizeMetrics,
 }
 
 impl FileCounts {
@@ -255,28 +254,25 @@ impl FileCounts {
         let mut counts = Self::default();
         for group in groups.iter().filter(|group| group.described.is_empty()) {
             let (files, bytes) = totals(&group.sources)?;
-            counts.removed_files += files;
-            counts.removed_bytes += bytes;
+            counts.metrics.removed_files += files;
+            counts.metrics.removed_bytes += bytes;
             for source in &group.sources {
-                counts.vectors += source.has_deletion_vector()?.true_count() as u64;
+                counts.metrics.deletion_vectors_removed += source.has_deletion_vector()?.true_count() as u64;
             }
             counts.sizes.extend(group.written.iter().map(|file| file.add.size.unsigned_abs()));
         }
         counts.sizes.sort_unstable();
+        counts.metrics.added_files = counts.sizes.len() as u64;
+        counts.metrics.added_bytes = counts.sizes.iter().sum();
+        counts.metrics.file_sizes = quartiles(&counts.sizes);
         Ok(counts)
     }
 
     /// Adds the metrics to the operation, with Delta Spark's names.
     fn to_operation(&self, operation: Operation) -> Operation {
         let names = ["minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize"];
-        let all = [
-            ("numRemovedFiles", self.removed_files),
-            ("numRemovedBytes", self.removed_bytes),
-            ("numAddedFiles", self.sizes.len() as u64),
-            ("numAddedBytes", self.sizes.iter().sum()),
-            ("numDeletionVectorsRemoved", self.vectors),
-        ];
-        operation.with_metrics(all).with_metrics(names.into_iter().zip(quartiles(&self.sizes).unwrap_or_default()))
+        let sizes = self.metrics.file_sizes.unwrap_or_default();
+        operation.with_metrics(self.metrics.history(HistoryOf::Optimize)).with_metrics(names.into_iter().zip(sizes))
     }
 }
 

@@ -2,13 +2,15 @@
 //! and one afterwards.
 
 use super::options::VacuumOptions;
+use super::outcome::VacuumMetrics;
 use super::retention::Retention;
+use crate::metrics::HistoryOf;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Result, Snapshot, Table};
 
-/// Returns the operation that names the files to delete.
-pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Retention, (files, bytes): (u64, u64)) -> Operation {
+/// Returns the operation that counts the files to delete. `metrics` are those of one round.
+pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Retention, metrics: &VacuumMetrics) -> Operation {
     let of_table_ms = snapshot.properties().deleted_file_retention_ms;
     let mut operation = Operation::new("VACUUM START")
         .with("retentionCheckEnabled", options.enforce_retention)
@@ -16,13 +18,13 @@ pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Ret
     if options.retention.is_some() {
         operation = operation.with("specifiedRetentionMillis", retention.retention_ms);
     }
-    operation.with_metrics([("numFilesToDelete", files), ("sizeOfDataToDelete", bytes)])
+    operation.with_metrics(metrics.history(HistoryOf::VacuumStart))
 }
 
-/// Returns the operation that names the deleted files.
-pub(super) fn end(is_done: bool, files: u64, folders: u64) -> Operation {
+/// Returns the operation that counts the deleted files. `metrics` are those of one round.
+pub(super) fn end(is_done: bool, metrics: &VacuumMetrics) -> Operation {
     let operation = Operation::new("VACUUM END").with("status", if is_done { "COMPLETED" } else { "FAILED" });
-    operation.with_metrics([("numDeletedFiles", files), ("numVacuumedDirectories", folders)])
+    operation.with_metrics(metrics.history(HistoryOf::VacuumEnd))
 }
 
 /// Commits only this operation, and retries on top of other writers' commits.

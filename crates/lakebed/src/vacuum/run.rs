@@ -147,13 +147,16 @@ impl<'a> VacuumRun<'a> {
             return Ok(());
         }
         if self.options.log_commits {
-            let start = history::start(&self.snapshot, &self.options, self.retention, (files, bytes));
+            let found = VacuumMetrics { found_files: files, found_bytes: bytes, ..VacuumMetrics::default() };
+            let start = history::start(&self.snapshot, &self.options, self.retention, &found);
             self.commit(&start).await?;
         }
         let mut tally = DeletionTally::default();
         let ended = self.delete_files(round, &mut tally).await.and_then(|()| self.done(&mut tally));
         if self.options.log_commits {
-            let end = history::end(ended.is_ok(), tally.deleted, self.metrics.listed_folders.max(1));
+            let listed_folders = self.metrics.listed_folders.max(1);
+            let deleted = VacuumMetrics { deleted_files: tally.deleted, listed_folders, ..VacuumMetrics::default() };
+            let end = history::end(ended.is_ok(), &deleted);
             if let Err(error) = self.commit(&end).await {
                 let table = self.snapshot.url();
                 tracing::warn!(table, "{table}: vacuumed, but the commit that records it failed: {error}");

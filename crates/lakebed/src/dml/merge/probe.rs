@@ -14,6 +14,7 @@ use super::clause::{Act, Change};
 use super::index::JoinIndex;
 use super::names::Side;
 use super::plan::{Pairs, Plan, flat_names};
+use crate::metrics::metrics;
 use crate::rows::shape::{Shape, ids};
 use crate::runtime::size::array_bytes;
 use crate::scan::read::RowTest;
@@ -59,13 +60,19 @@ pub(super) struct Updated {
     pub(super) ids: Option<ArrayRef>,
 }
 
-/// The number of updated and deleted rows, with and without a match.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) matched_updated: u64,
-    pub(super) matched_deleted: u64,
-    pub(super) unmatched_updated: u64,
-    pub(super) unmatched_deleted: u64,
+metrics! {
+    /// The number of updated and deleted rows, with and without a match.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub(super) struct Counts {
+        #[history(Merge = "numTargetRowsMatchedUpdated")]
+        pub(super) matched_updated: u64,
+        #[history(Merge = "numTargetRowsMatchedDeleted")]
+        pub(super) matched_deleted: u64,
+        #[history(Merge = "numTargetRowsNotMatchedBySourceUpdated")]
+        pub(super) unmatched_updated: u64,
+        #[history(Merge = "numTargetRowsNotMatchedBySourceDeleted")]
+        pub(super) unmatched_deleted: u64,
+    }
 }
 
 /// A test for target rows that may take part in the merge.

@@ -29,6 +29,7 @@ use super::plan::{Plan, shown};
 use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
 use crate::dml::change::{Change, ChangeMetrics, Prepared};
+use crate::metrics::HistoryOf;
 use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Change as Recorded, Moves, Rewrite, reading};
@@ -354,25 +355,7 @@ fn operation(given: &MergeOptions, metrics: &ChangeMetrics, counts: &Counts) -> 
         .with("matchedPredicates", shown(&given.clauses, When::Matched))
         .with("notMatchedPredicates", shown(&given.clauses, When::NotMatched))
         .with("notMatchedBySourcePredicates", shown(&given.clauses, When::NotMatchedBySource));
-    let all = [
-        ("numSourceRows", metrics.source_rows),
-        ("numTargetRowsInserted", metrics.inserted_rows),
-        ("numTargetRowsUpdated", metrics.updated_rows),
-        ("numTargetRowsMatchedUpdated", counts.matched_updated),
-        ("numTargetRowsNotMatchedBySourceUpdated", counts.unmatched_updated),
-        ("numTargetRowsDeleted", metrics.deleted_rows.unwrap_or_default()),
-        ("numTargetRowsMatchedDeleted", counts.matched_deleted),
-        ("numTargetRowsNotMatchedBySourceDeleted", counts.unmatched_deleted),
-        ("numTargetRowsCopied", metrics.copied_rows),
-        ("numOutputRows", metrics.inserted_rows + metrics.updated_rows + metrics.copied_rows),
-        ("numTargetFilesAdded", metrics.added_files),
-        ("numTargetFilesRemoved", metrics.removed_files),
-        ("numTargetBytesAdded", metrics.added_bytes),
-        ("numTargetBytesRemoved", metrics.removed_bytes),
-        ("numTargetChangeFilesAdded", metrics.change_files),
-        ("numTargetDeletionVectorsAdded", metrics.deletion_vectors_added + metrics.deletion_vectors_updated),
-        ("numTargetDeletionVectorsUpdated", metrics.deletion_vectors_updated),
-        ("numTargetDeletionVectorsRemoved", metrics.deletion_vectors_removed + metrics.deletion_vectors_updated),
-    ];
-    operation.with_metrics(all)
+    let output_rows = metrics.inserted_rows + metrics.updated_rows + metrics.copied_rows;
+    let operation = metrics.record(HistoryOf::Merge, operation).with_metrics(counts.history(HistoryOf::Merge));
+    operation.with_metrics([("numOutputRows", output_rows)])
 }

@@ -8,6 +8,7 @@ use lakebed_expr::Filter;
 
 use super::run::{Begun, Run};
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
+use crate::metrics::HistoryOf;
 use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::{Effects, FileTotals, notes_vectors};
 use crate::rows::rewrite::{Change, Moves, Rewrite};
@@ -120,18 +121,12 @@ impl Run {
             SchemaMode::Merge => operation.with("canMergeSchema", true),
             SchemaMode::Overwrite => operation.with("canOverwriteSchema", true),
         };
-        operation = operation.with_metrics([
-            ("numFiles", metrics.added_files),
-            ("numOutputRows", metrics.output_rows),
-            ("numOutputBytes", metrics.output_bytes),
-        ]);
+        operation = operation.with_metrics(metrics.history(HistoryOf::Write));
         if is_overwrite {
-            let removed = [("numRemovedFiles", metrics.removed_files), ("numRemovedBytes", metrics.removed_bytes)];
-            operation = operation.with_metrics(removed);
+            operation = operation.with_metrics(metrics.history(HistoryOf::Overwrite));
         }
         if self.options.replace_where.is_some() {
-            let copied = [("numAddedChangeFiles", metrics.change_files), ("numCopiedRows", metrics.copied_rows)];
-            operation = operation.with_metrics(copied).with_metrics(metrics.deleted_rows.map(|rows| ("numDeletedRows", rows)));
+            operation = operation.with_metrics(metrics.history(HistoryOf::ReplaceWhere));
         }
         operation
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::Snapshot;
+use crate::metrics::metrics;
 
 /// The outcome of a write.
 #[derive(Debug, Clone)]
@@ -19,25 +20,35 @@ pub struct WriteOutcome {
     pub snapshot: Option<Snapshot>,
 }
 
-/// The metrics of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct WriteMetrics {
-    /// The number of added files.
-    pub added_files: u64,
-    /// The number of rows in the added files, including copied rows.
-    pub output_rows: u64,
-    /// The total size of the added files.
-    pub output_bytes: u64,
-    /// The number of removed files.
-    pub removed_files: u64,
-    /// The total size of the removed files.
-    pub removed_bytes: u64,
-    /// The number of unchanged rows that were copied to new files.
-    pub copied_rows: u64,
-    /// The number of replaced rows, if the log contains the row counts.
-    pub deleted_rows: Option<u64>,
-    /// The number of change data files.
-    pub change_files: u64,
-    /// The number of conflicts.
-    pub conflicts: u64,
+metrics! {
+    /// The metrics of a write.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    pub struct WriteMetrics {
+        /// The number of added files.
+        #[history(Write = "numFiles")]
+        pub added_files: u64,
+        /// The number of rows in the added files, including copied rows.
+        #[history(Write = "numOutputRows")]
+        pub output_rows: u64,
+        /// The total size of the added files.
+        #[history(Write = "numOutputBytes")]
+        pub output_bytes: u64,
+        /// The number of removed files.
+        #[history(Overwrite = "numRemovedFiles")]
+        pub removed_files: u64,
+        /// The total size of the removed files.
+        #[history(Overwrite = "numRemovedBytes")]
+        pub removed_bytes: u64,
+        /// The number of unchanged rows that were copied to new files.
+        #[history(ReplaceWhere = "numCopiedRows")]
+        pub copied_rows: u64,
+        /// The number of replaced rows, if the log contains the row counts.
+        #[history(ReplaceWhere = "numDeletedRows")]
+        pub deleted_rows: Option<u64>,
+        /// The number of change data files.
+        #[history(ReplaceWhere = "numAddedChangeFiles")]
+        pub change_files: u64,
+        /// The number of conflicts.
+        pub conflicts: u64,
+    }
 }
