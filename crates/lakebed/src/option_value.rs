@@ -66,8 +66,15 @@ mod tests {
 
     use serde_json::{Value, from_value, json, to_value};
 
+    use crate::changes::{Bound, ChangesOptions};
+    use crate::create::CreateOptions;
+    use crate::dml::merge::{Action, Clause, Evolution, MergeOptions, When};
     use crate::dml::write::{PartitionMode, WriteMode, WriteOptions};
+    use crate::dml::{DeleteOptions, UpdateOptions};
+    use crate::location::Location;
     use crate::optimize::OptimizeOptions;
+    use crate::scan::{RowColumn, RowColumnKind, ScanOptions};
+    use crate::table::SnapshotOptions;
     use crate::vacuum::VacuumOptions;
 
     fn error_of(options: Value) -> String {
@@ -100,6 +107,61 @@ mod tests {
             "timeout",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn scan_options_have_names_of_python() {
+        let given = json!({"columns": ["a"], "where": "a > 1", "limit": 5, "row_columns": [["row_id", "_id"]]});
+        let expected = ScanOptions {
+            columns: Some(vec!["a".to_owned()]),
+            filter: Some("a > 1".into()),
+            limit: Some(5),
+            row_columns: vec![RowColumn::new(RowColumnKind::RowId, "_id")],
+        };
+        assert_eq!(from_value::<ScanOptions>(given).unwrap(), expected);
+        let error = from_value::<ScanOptions>(json!({"row_columns": [["row", "_id"]]})).unwrap_err();
+        assert_eq!(error.to_string(), "column _id: there is no row column row");
+    }
+
+    #[test]
+    fn bound_is_version_or_timestamp() {
+        let options: ChangesOptions = from_value(json!({"start": {"version": 3}, "end": {"timestamp_ms": -5}})).unwrap();
+        assert_eq!((options.start, options.end), (Bound::Version(3), Some(Bound::Timestamp(-5))));
+        assert!(from_value::<ChangesOptions>(json!({"start": {"version": -1}})).is_err());
+        assert!(from_value::<ChangesOptions>(json!({"start": {"version": 1, "timestamp_ms": 1}})).is_err());
+    }
+
+    #[test]
+    fn clauses_have_actions_with_their_columns() {
+        let insert = json!({"insert": [["a", "source.a"]]});
+        let given = json!({"schema_mode": "merge", "clauses": [
+            {"when": "matched", "where": null, "action": "update_all"},
+            {"when": "not_matched", "where": "a > 1", "action": insert},
+        ]});
+        let options: MergeOptions = from_value(given).unwrap();
+        let columns = vec![("a".to_owned(), "source.a".to_owned())];
+        let expected = [
+            Clause { when: When::Matched, condition: None, action: Action::UpdateAll },
+            Clause { when: When::NotMatched, condition: Some("a > 1".to_owned()), action: Action::Insert(columns) },
+        ];
+        assert_eq!((options.clauses.as_slice(), options.schema_mode), (expected.as_slice(), Evolution::Merge));
+        assert_eq!((options.target_alias.as_str(), options.source_alias.as_str()), ("target", "source"));
+    }
+
+    #[test]
+    fn every_verb_refuses_unknown_options() {
+        fn refuses<T: serde::de::DeserializeOwned + std::fmt::Debug>() {
+            let error = from_value::<T>(json!({"nonsense": 1})).unwrap_err().to_string();
+            assert!(error.starts_with("unknown field `nonsense`"), "{error}");
+        }
+        refuses::<ChangesOptions>();
+        refuses::<CreateOptions>();
+        refuses::<DeleteOptions>();
+        refuses::<Location>();
+        refuses::<MergeOptions>();
+        refuses::<ScanOptions>();
+        refuses::<SnapshotOptions>();
+        refuses::<UpdateOptions>();
     }
 
     #[test]
