@@ -120,7 +120,7 @@ mod tests {
         };
         assert_eq!(from_value::<ScanOptions>(given).unwrap(), expected);
         let error = from_value::<ScanOptions>(json!({"row_columns": [["row", "_id"]]})).unwrap_err();
-        assert_eq!(error.to_string(), "column _id: there is no row column row");
+        assert_eq!(error.to_string(), "column _id: there is no metadata column row");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! them as bytes for another process.
 
 mod row_column;
+mod row_tracking;
 mod options;
 mod file;
 mod spec;

@@ -33,7 +33,7 @@ fn predicate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Predic
 fn row_columns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RowColumn>, D::Error> {
     let column = |(kind, name): (String, String)| match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn { kind, name }),
-        None => Err(serde::de::Error::custom(format!("column {name}: there is no row column {kind}"))),
+        None => Err(serde::de::Error::custom(format!("column {name}: there is no metadata column {kind}"))),
     };
     Vec::deserialize(deserializer)?.into_iter().map(column).collect()
 }

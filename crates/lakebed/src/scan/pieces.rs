@@ -127,8 +127,10 @@ impl Scan {
             now_ms: self.now_ms,
             limit: self.options.limit,
             row_columns: self.options.row_columns.clone(),
-            materialized_row_id: snapshot.properties().materialized_row_id_column.clone(),
-            materialized_row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
+            materialized: MaterializedColumns {
+                row_id: snapshot.properties().materialized_row_id_column.clone(),
+                row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
+            },
         }
     }
 
