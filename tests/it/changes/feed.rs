@@ -71,6 +71,25 @@ async fn columns_and_conditions_narrow_a_feed() {
     assert_eq!(types, ["apple/insert/1", "apple/update_preimage/2", "banana/update_postimage/2"]);
 }
 
+/// A predicate that cannot be decided is refused before a commit is read.
+#[tokio::test]
+async fn feed_refuses_predicates_it_cannot_decide() {
+    let builder = recorded(true).await;
+    let cases = [
+        ("nobody = 1", "there is no column `nobody`; there are name, fruit"),
+        ("_metadata.row_index = 0", "column _metadata.row_index: the change data feed does not have it"),
+        ("_metadata.row_id = 0", "row tracking"),
+    ];
+    for (predicate, message) in cases {
+        let changes = builder.table().changes(0..=3).await.unwrap().filter(predicate);
+        let refused = [changes.schema().err(), changes.plan().await.err(), changes.stream().await.err()];
+        for error in refused {
+            let error = error.expect(predicate);
+            assert!(error.message().contains(message), "{predicate}: {error}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn new_change_stream_begins_with_existing_rows() {
     let builder = recorded(true).await;

@@ -15,11 +15,12 @@ use lakebed_core::property::TableProperties;
 use lakebed_core::schema::compare::{column_changes, first_obstacle};
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::schema::{PrimitiveType, StructField, StructType, parse};
-use lakebed_expr::Predicate;
+use lakebed_expr::{METADATA_COLUMN, Predicate};
 use serde_json::Value;
 
 use super::commits::{ALL, Commit, CommitReadOptions, Commits, KeptFile, lost};
 use crate::runtime::stream::{RecordBatchStream, produce};
+use crate::scan::asked::kinds_asked_of_rows;
 use crate::scan::balance::balanced;
 use crate::scan::output::OutputColumn;
 use crate::scan::read::{ReadOptions, read_files};
@@ -53,15 +54,15 @@ pub struct Changes {
     snapshot: Snapshot,
     versions: RangeInclusive<u64>,
     columns: Option<Vec<String>>,
-    filter: Option<String>,
-    /// The value of `current_timestamp` in the filter.
+    filter: Option<Predicate>,
+    /// The value of `current_timestamp` in the predicate.
     now_ms: i64,
 }
 
 /// The files that contain the changes of some versions.
 #[derive(Debug, Clone)]
 pub struct PlannedChanges {
-    changes: Changes,
+    spec: ScanSpec,
     files: Vec<ScanFile>,
 }
 
@@ -134,26 +135,14 @@ impl Changes {
     /// Selects only changes of rows for which this Spark SQL expression over the table's columns is
     /// true.
     #[must_use]
-    pub fn filter(mut self, text: impl Into<String>) -> Self {
-        self.filter = Some(text.into());
+    pub fn filter(mut self, predicate: impl Into<Predicate>) -> Self {
+        self.filter = Some(predicate.into());
         self
     }
 
     /// Returns the schema of the result.
     pub fn schema(&self) -> Result<SchemaRef> {
-        let spec = self.spec();
-        for column in spec.output_columns()? {
-            // Change data files have no metadata columns of files and rows of the table. PROTOCOL
-            // "Row Tracking".
-            if let OutputColumn::OfRows(RowColumn { kind, name }) = column
-                && !kind.is_of_change()
-            {
-                let message =
-                    format!("{}: column {name}: the change data feed does not have it; a scan of a version does", spec.table_url);
-                return Err(Error::invalid_input(message));
-            }
-        }
-        spec.output_schema()
+        self.spec()?.output_schema()
     }
 
     /// Returns the columns of the last version and those of the feed, with Delta's types and column
@@ -164,8 +153,8 @@ impl Changes {
 
     /// Returns the changes, version by version.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
-        let schema = self.schema()?;
-        let (changes, spec) = (self.clone(), self.spec());
+        let (changes, spec) = (self.clone(), self.spec()?);
+        let schema = spec.output_schema()?;
         let batches = produce(2, |sender| async move {
             let mut commits = changes.commits();
             while let Some(files) = changes.next(&mut commits).await? {
@@ -188,13 +177,14 @@ impl Changes {
 
     /// Finds the files that contain the changes. Reads the commits, but no data.
     pub async fn plan(&self) -> Result<PlannedChanges> {
-        self.schema()?;
+        let spec = self.spec()?;
+        spec.output_schema()?;
         let mut commits = self.commits();
         let mut files = Vec::new();
         while let Some(more) = self.next(&mut commits).await? {
             files.extend(more);
         }
-        Ok(PlannedChanges { changes: self.clone(), files })
+        Ok(PlannedChanges { spec, files })
     }
 
     fn commits(&self) -> Commits {
@@ -216,18 +206,44 @@ impl Changes {
         }
     }
 
-    fn spec(&self) -> ScanSpec {
-        ScanSpec {
+    /// Returns how the files of the changes are read. The predicate is bound here, once.
+    ///
+    /// # Errors
+    /// If the table does not have the columns, or the predicate cannot be decided.
+    fn spec(&self) -> Result<ScanSpec> {
+        let bound = |predicate: &Predicate| self.snapshot.filter_of(predicate, self.now_ms);
+        let filter = self.filter.as_ref().map(bound).transpose()?;
+        let spec = ScanSpec {
             table_url: self.snapshot.url().to_owned(),
             schema: self.snapshot.schema().clone(),
             partition_columns: self.snapshot.partition_columns().to_vec(),
             mapping_mode: self.snapshot.mapping_mode(),
             columns: self.columns.clone(),
-            filter: self.filter.clone().map(Predicate::from),
+            filter: filter.clone().map(Predicate::from),
             now_ms: self.now_ms,
             row_columns: feed_columns(),
             ..ScanSpec::default()
+        };
+        for column in spec.output_columns()? {
+            if let OutputColumn::OfRows(RowColumn { kind, name }) = column {
+                self.check_kind(kind, &name)?;
+            }
         }
+        for kind in filter.map(|filter| kinds_asked_of_rows(&filter, self.snapshot.schema())).transpose()?.into_iter().flatten() {
+            self.check_kind(kind, &format!("{METADATA_COLUMN}.{}", kind.name()))?;
+        }
+        Ok(spec)
+    }
+
+    /// Refuses metadata columns of files and rows of the table, because change data files do not
+    /// have them. PROTOCOL "Row Tracking".
+    fn check_kind(&self, kind: RowColumnKind, name: &str) -> Result<()> {
+        if kind.is_of_change() {
+            return Ok(());
+        }
+        let url = self.snapshot.url();
+        let message = format!("{url}: column {name}: the change data feed does not have it; a scan of a version does");
+        Err(Error::invalid_input(message))
     }
 
     fn check_start(&self, start: &Snapshot) -> Result<()> {
@@ -288,8 +304,7 @@ impl PlannedChanges {
 
     /// Returns the files in tasks of about this many bytes.
     pub fn tasks(&self, target_task_size_bytes: u64) -> Vec<ScanTask> {
-        let spec = self.changes.spec();
-        let task = |files| ScanTask { spec: spec.clone(), files };
+        let task = |files| ScanTask { spec: self.spec.clone(), files };
         balanced(self.files.clone(), target_task_size_bytes).into_iter().map(task).collect()
     }
 }

@@ -10,7 +10,8 @@ use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepare
 use crate::metrics::HistoryOf;
 use crate::rows::effects::{Effects, notes_vectors};
 use crate::rows::rewrite::{Moves, Rewrite};
-use crate::rows::search::{Leaving, Search};
+use crate::rows::search::Search;
+use crate::rows::selection::{Matching, Selection};
 use crate::rows::target::Target;
 use crate::transaction::Operation;
 use crate::{Result, Snapshot, Table};
@@ -94,13 +95,10 @@ struct Deletion<'a> {
 impl Change for Deletion<'_> {
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let DeleteOptions { filter, change } = self.options;
-        let leaving = match filter {
-            Some(text) => Leaving::Where(snapshot.parse_row_filter(text, self.now_ms)?),
-            None => Leaving::All,
-        };
+        let matching = |text: &String| Matching::new(snapshot, snapshot.parse_row_filter(text, self.now_ms)?);
+        let selection = Selection::from(filter.as_ref().map(matching).transpose()?);
         let target = Target::of_table(snapshot, None, &change.file_settings(), self.now_ms).await?;
-        let read = leaving.read_set(snapshot)?;
-        let search = Search::of_places(snapshot, leaving)?;
+        let search = Search::of_places(snapshot, &selection)?;
         let plan = search.metrics();
         let deleted = search.all().await?;
         let mut metrics = ChangeMetrics::default();
@@ -114,7 +112,7 @@ impl Change for Deletion<'_> {
             rewrite.abort().await;
             return Err(error);
         }
-        let effects = Effects { read, ..rewrite.finish(deleted, Moves::default()).await? };
+        let effects = Effects { read: selection.read_set(), ..rewrite.finish(deleted, Moves::default()).await? };
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("DELETE").with("predicate", serde_json::json!(predicates).to_string());
         let operation = |metrics: &ChangeMetrics| metrics.record(HistoryOf::Delete, operation);

@@ -16,7 +16,8 @@ use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepare
 use crate::metrics::HistoryOf;
 use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Moves, Rewrite, reading};
-use crate::rows::search::{Leaving, Search};
+use crate::rows::search::Search;
+use crate::rows::selection::{Matching, Selection};
 use crate::rows::shape::{id_columns, ids};
 use crate::rows::target::Target;
 use crate::transaction::Operation;
@@ -122,23 +123,17 @@ struct Changer {
 impl Change for Updating<'_> {
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let UpdateOptions { set, filter, change } = self.options;
-        let condition = filter.as_ref().map(|text| snapshot.parse_row_filter(text, self.now_ms));
-        let condition = condition.transpose()?;
+        let matching = |text: &String| Matching::new(snapshot, snapshot.parse_row_filter(text, self.now_ms)?);
+        let selection = Selection::from(filter.as_ref().map(matching).transpose()?);
         let target = Target::of_table(snapshot, None, &change.file_settings(), self.now_ms).await?;
         let schema = filter_schema(snapshot.schema())?;
         let parse = |text: &str| parse_expr(text, &schema, &Options { now_ms: Some(self.now_ms) });
         let assignments = Assignments::new(snapshot.schema(), set, &parse).map_err(|error| error.within(snapshot.url()))?;
         let changer = Arc::new(Changer::new(&target.rules, assignments)?);
-        let leaving = condition.clone().map_or(Leaving::All, Leaving::Where);
-        let read = leaving.read_set(snapshot)?;
 
         let scan = snapshot.scan().row_columns(id_columns(snapshot));
-        let scan = match &condition {
-            Some(condition) => scan.filter(Arc::clone(condition)),
-            None => scan,
-        };
-        let expected_bytes = if condition.is_some() { 0 } else { u64::MAX };
-        let mut search = Search::of_rows(scan, condition.as_deref(), reading(snapshot, expected_bytes))?;
+        let expected_bytes = if selection.matching().is_some() { 0 } else { u64::MAX };
+        let mut search = Search::of_rows(scan, selection.matching(), reading(snapshot, expected_bytes));
         let mut rewrite = Rewrite::begin(snapshot, &target, true)?;
         let mut metrics = ChangeMetrics::default();
         match change_rows(&mut search, &mut rewrite, &changer).await {
@@ -152,7 +147,7 @@ impl Change for Updating<'_> {
         let deleted = search.finish()?;
         let is_empty = deleted.is_empty();
         let moves = Moves { came_in: metrics.updated_rows, to_leave: Some(metrics.updated_rows) };
-        let effects = Effects { read, ..rewrite.finish(deleted, moves).await? };
+        let effects = Effects { read: selection.read_set(), ..rewrite.finish(deleted, moves).await? };
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("UPDATE").with("predicate", serde_json::json!(predicates).to_string());
         let operation = |metrics: &ChangeMetrics| metrics.record(HistoryOf::Update, operation);

@@ -18,7 +18,7 @@ use super::progress::{Reporter, Watcher};
 use super::statistics::collect_statistics;
 use crate::clustering::key_columns;
 use crate::metrics::Counter;
-use crate::rows::search::parse_condition;
+use crate::rows::selection::parse_condition;
 use crate::rows::shape::{Shape, id_columns};
 use crate::rows::target::Target;
 use crate::runtime::memory::MemoryBudget;

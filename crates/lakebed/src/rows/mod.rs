@@ -1,11 +1,12 @@
 //! The rows of a snapshot that a change deletes or replaces, and the files that the change writes.
 //!
-//! `search` finds the `deleted` rows, and `named` finds the files of rows that another process names.
+//! `selection` says which rows a change selects. `search` finds the `deleted` rows, and `named` finds the files of rows that another process names.
 //! `rewrite` writes the rows that replace them, `effects` is the result, and `target` is the table
 //! for which new files are written.
 
 pub(crate) mod deleted;
 mod named;
+pub(crate) mod selection;
 pub(crate) mod search;
 pub(crate) mod effects;
 pub(crate) mod shape;

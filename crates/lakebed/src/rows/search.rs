@@ -15,16 +15,16 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::files::FileBatch;
-use lakebed_core::schema::StructType;
+use lakebed_expr::Filter;
 use lakebed_expr::prune::Pruner;
-use lakebed_expr::{Filter, Options, filter_schema, parse_filter};
 
 use super::deleted::{DeletedRows, PartOfFile};
+use super::selection::{Matching, Selection};
 use crate::metrics::PlanMetrics;
 use crate::scan::plan::{Plan, PlanOptions, may_match};
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{RowColumn, RowColumnKind, Scan, ScanFile};
-use crate::transaction::{Partitions, ReadSet};
+use crate::transaction::Partitions;
 use crate::{Error, RecordBatchStream, Result, Snapshot};
 
 /// The maximum number of groups of files with rows that may still be in use. A caller never uses
@@ -37,15 +37,6 @@ const FILES_AT_ONCE: usize = 4096;
 /// such names.
 const FILE_COLUMN: &str = "\u{0}file";
 const ROW_COLUMN: &str = "\u{0}row";
-
-/// The rows to delete.
-#[derive(Debug)]
-pub(crate) enum Leaving {
-    All,
-    Where(Arc<Filter>),
-    /// The rows of some partitions.
-    Partitions(Partitions),
-}
 
 /// Rows of one file.
 #[derive(Debug)]
@@ -98,51 +89,32 @@ struct Reading {
     stream: RecordBatchStream,
 }
 
-/// Parses the predicate of the rows to delete.
-pub(crate) fn parse_condition(table: &str, schema: &StructType, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
-    let options = Options { now_ms: Some(now_ms) };
-    Ok(Arc::new(parse_filter(text, &filter_schema(schema)?, &options).map_err(|error| error.within(table))?))
-}
-
-impl Leaving {
-    /// Returns the read set of the search.
-    pub(crate) fn read_set(&self, snapshot: &Snapshot) -> Result<ReadSet> {
-        let mut read = ReadSet::default();
-        match self {
-            Self::All => read.all(),
-            Self::Where(filter) => read.matching(snapshot.pruner(filter)?),
-            Self::Partitions(partitions) => read.partitions(partitions.clone()),
-        }
-        Ok(read)
-    }
-}
-
 impl Search {
     /// Returns a search for the places of rows to delete. It reads no other columns than the
     /// predicate needs.
-    pub(crate) fn of_places(snapshot: &Snapshot, leaving: Leaving) -> Result<Self> {
+    pub(crate) fn of_places(snapshot: &Snapshot, selection: &Selection) -> Result<Self> {
         let scan = snapshot.scan().select(Vec::<String>::new());
-        let (scan, filter) = match &leaving {
-            Leaving::Where(filter) => (scan.filter(Arc::clone(filter)), Some(Arc::clone(filter))),
-            Leaving::All | Leaving::Partitions(_) => (scan, None),
+        let whole = match selection {
+            Selection::All => Whole::All,
+            Selection::Partitions(partitions) => Whole::Of(partitions.clone()),
+            Selection::Matching(matching) if matching.pruner.is_exact_on_partitions() => Whole::AllMatching,
+            Selection::Matching(matching) => Whole::Unless(may_stay(snapshot, &matching.filter)?),
         };
-        let plan = plan(snapshot, filter.as_deref())?;
-        let whole = match leaving {
-            Leaving::All => Whole::All,
-            Leaving::Partitions(partitions) => Whole::Of(partitions),
-            Leaving::Where(_) if plan.pruner().is_none_or(Pruner::is_exact_on_partitions) => Whole::AllMatching,
-            Leaving::Where(filter) => Whole::Unless(may_stay(snapshot, &filter)?),
-        };
-        Ok(Self::new(scan, plan, whole, ReadOptions::default()))
+        Ok(Self::new(scan, selection.matching(), whole, ReadOptions::default()))
     }
 
-    /// Returns a search for the rows of a scan, with the columns of the scan.
-    pub(crate) fn of_rows(scan: Scan, filter: Option<&Filter>, read: ReadOptions) -> Result<Self> {
-        let plan = plan(scan.snapshot(), filter)?;
-        Ok(Self::new(scan, plan, Whole::None, read))
+    /// Returns a search for the rows of a scan that match, with the columns of the scan.
+    pub(crate) fn of_rows(scan: Scan, matching: Option<&Matching>, read: ReadOptions) -> Self {
+        Self::new(scan, matching, Whole::None, read)
     }
 
-    fn new(scan: Scan, plan: Plan, whole: Whole, read: ReadOptions) -> Self {
+    fn new(scan: Scan, matching: Option<&Matching>, whole: Whole, read: ReadOptions) -> Self {
+        let options = PlanOptions { whole_actions: true, row_counts: true, ..PlanOptions::default() };
+        let plan = Plan::of_pruner(scan.snapshot(), matching.map(|matching| Arc::clone(&matching.pruner)), options);
+        let scan = match matching {
+            Some(matching) => scan.filter(Arc::clone(&matching.filter)),
+            None => scan,
+        };
         let places = [RowColumn::new(RowColumnKind::FileIndex, FILE_COLUMN), RowColumn::new(RowColumnKind::RowIndex, ROW_COLUMN)];
         let scan = scan.more_row_columns(places);
         Self {
@@ -277,10 +249,6 @@ impl Search {
 fn places(batch: &RecordBatch) -> Result<(&Int64Array, &Int64Array)> {
     let column = |name: &str| batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
     column(FILE_COLUMN).zip(column(ROW_COLUMN)).ok_or_else(|| Error::internal("the rows have no file index and no row index"))
-}
-
-fn plan(snapshot: &Snapshot, filter: Option<&Filter>) -> Result<Plan> {
-    Plan::new(snapshot, filter, PlanOptions { whole_actions: true, row_counts: true, ..PlanOptions::default() })
 }
 
 /// Returns two pruners: one for rows where the predicate is false, one for rows where it is

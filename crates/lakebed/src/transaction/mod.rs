@@ -17,7 +17,6 @@ mod vectors;
 mod winners;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use lakebed_core::action::{Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
@@ -28,8 +27,6 @@ use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::LogPath;
-use lakebed_expr::Filter;
-use lakebed_expr::prune::Pruner;
 use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
 
@@ -218,14 +215,6 @@ impl Transaction {
     /// Returns the draft of the commit so far.
     pub fn draft(&self) -> &Draft {
         &self.draft
-    }
-}
-
-impl Snapshot {
-    /// Returns a pruner for the filter, which excludes files without matching rows from the read
-    /// set.
-    pub(crate) fn pruner(&self, filter: &Filter) -> Result<Arc<Pruner>> {
-        Ok(Arc::new(Pruner::new(filter, self.schema(), self.partition_columns(), self.mapping_mode())?))
     }
 }
 

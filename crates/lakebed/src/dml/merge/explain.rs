@@ -50,14 +50,14 @@ impl Merge {
         let (snapshot, source) = (self.table.snapshot().await?.by_log().await?, &self.source.0);
         let plan = Plan::new(&self.options, &snapshot, source, self.now_ms).await?;
         let mut scan = snapshot.scan();
-        if let Some(filter) = &plan.filter {
-            scan = scan.filter(Arc::clone(filter));
+        if let Some(matching) = &plan.matching {
+            scan = scan.filter(Arc::clone(&matching.filter));
         }
         let key = |key: &super::on::Key| MergeKey {
             target: key.target.text.to_string(),
             source: key.source.text.to_string(),
             null_safe: key.null_safe,
-            prunes: key.target_path.is_some() && plan.filter.is_some(),
+            prunes: key.target_path.is_some() && plan.matching.is_some(),
         };
         Ok(MergeExplanation {
             scan: scan.explain().await?,

@@ -21,6 +21,7 @@ use super::options::MergeOptions;
 use super::source::Source;
 use super::summary::Summary;
 use crate::rows::effects::notes_vectors;
+use crate::rows::selection::Matching;
 use crate::rows::target::Target;
 use crate::{Error, Result, Snapshot};
 
@@ -33,9 +34,9 @@ pub(super) struct Plan {
     pub(super) target: Target,
     /// Whether source values must not change on their way into the table.
     pub(super) is_lossless: bool,
-    /// The filter over the table's own schema for target rows that take part in the merge. Rows for
-    /// which it is not true are skipped.
-    pub(super) filter: Option<Arc<Filter>>,
+    /// The predicate over the table's own schema for target rows that take part in the merge. Rows
+    /// for which it is not true are skipped.
+    pub(super) matching: Option<Matching>,
     /// Whether the merge writes change data files.
     pub(super) records: bool,
     /// The target columns that the merge reads; None means all, because rows are written to new
@@ -70,7 +71,7 @@ impl Plan {
         let sides = Sides::new(sides).map_err(within)?;
         let on = On::new(&sides, &condition(given, &target.rules, source.schema())).map_err(within)?;
         let clauses = Clauses::new(&given.clauses, &sides, &target.rules.schema, given.evolves()).map_err(within)?;
-        let mut plan = Self { sides, on, clauses, target, is_lossless, filter: None, records: false, columns: None };
+        let mut plan = Self { sides, on, clauses, target, is_lossless, matching: None, records: false, columns: None };
         let (updates, deletes) =
             (plan.acts().any(|act| matches!(act, Act::Update(_))), plan.acts().any(|act| matches!(act, Act::Delete)));
         // The added and removed files and the deletion vectors of a commit show its inserted and
@@ -80,7 +81,8 @@ impl Plan {
         if !updates && !plan.records {
             plan.columns = Some(plan.named_columns());
         }
-        plan.filter = plan.concerned(source).await?.map(Arc::new);
+        let filter = plan.concerned(source).await?.map(Arc::new);
+        plan.matching = filter.map(|filter| Matching::new(snapshot, filter)).transpose()?;
         Ok(plan)
     }
 

@@ -33,7 +33,8 @@ use crate::metrics::HistoryOf;
 use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Change as Recorded, Moves, Rewrite, reading};
-use crate::rows::search::{Found, Leaving, Search};
+use crate::rows::search::{Found, Search};
+use crate::rows::selection::Selection;
 use crate::rows::shape::id_columns;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, ReadSet};
@@ -80,7 +81,7 @@ impl Change for Merging<'_> {
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let (given, source) = (self.given, self.source);
         let plan = Arc::new(Plan::new(given, snapshot, source, self.now_ms).await?);
-        let mut read = plan.filter.clone().map_or(Leaving::All, Leaving::Where).read_set(snapshot)?;
+        let mut read = Selection::from(plan.matching.clone()).read_set();
         if !plan.clauses.not_matched.is_empty() {
             // The inserted rows depend on all rows that match, changed or not.
             read.staying_rows();
@@ -152,7 +153,7 @@ impl Progress {
         }
         let probe = Arc::new(Probe::new(plan, self.rewrite.shape(), chunk.clone(), is_last)?);
         let mut matched = vec![false; chunk.num_rows()];
-        let mut search = search(plan, snapshot, &probe)?;
+        let mut search = search(plan, snapshot, &probe);
         let cores = Cores::new();
         let (mut deciding, mut is_over) = (FuturesOrdered::new(), false);
         loop {
@@ -325,18 +326,15 @@ fn values(columns: &[(usize, Expression)], rows: &RecordBatch) -> Result<RecordB
 }
 
 /// Starts the search for target rows that a part of the source may change.
-fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<Search> {
+fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Search {
     let mut scan = snapshot.scan();
     scan = match &plan.columns {
         Some(columns) => scan.select(columns.clone()),
         None => scan.row_columns(id_columns(snapshot)),
     };
-    if let Some(filter) = &plan.filter {
-        scan = scan.filter(Arc::clone(filter));
-    }
     let test = Some(Arc::new(Test(Arc::clone(probe))) as _);
     // The search is expected to return about as many bytes as the part of the source has.
-    Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..reading(snapshot, probe.source_bytes()) })
+    Search::of_rows(scan, plan.matching.as_ref(), ReadOptions { test, ..reading(snapshot, probe.source_bytes()) })
 }
 
 impl Counts {

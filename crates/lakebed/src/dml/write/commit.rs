@@ -12,7 +12,8 @@ use crate::metrics::HistoryOf;
 use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::{Effects, FileTotals, notes_vectors};
 use crate::rows::rewrite::{Change, Moves, Rewrite};
-use crate::rows::search::{Leaving, Search};
+use crate::rows::search::Search;
+use crate::rows::selection::{Matching, Selection};
 use crate::rows::target::Target;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
@@ -76,9 +77,8 @@ impl Run {
         condition: Option<Arc<Filter>>,
         files: &Effects,
     ) -> Result<Effects> {
-        let leaving = self.leaving(snapshot, condition, target, files);
-        let read = leaving.read_set(snapshot)?;
-        let deleted = Search::of_places(snapshot, leaving)?.all().await?;
+        let selection = self.selection(snapshot, condition, target, files)?;
+        let deleted = Search::of_places(snapshot, &selection)?.all().await?;
         // The removed and added files already show the changes, unless rows are copied.
         let copies = !notes_vectors(snapshot) && !deleted.parts.is_empty();
         let mut rewrite = Rewrite::begin(snapshot, target, copies)?;
@@ -86,19 +86,26 @@ impl Run {
             rewrite.abort().await;
             return Err(error);
         }
-        Ok(Effects { read, ..rewrite.finish(deleted, Moves::default()).await? })
+        Ok(Effects { read: selection.read_set(), ..rewrite.finish(deleted, Moves::default()).await? })
     }
 
-    fn leaving(&self, snapshot: &Snapshot, condition: Option<Arc<Filter>>, target: &Target, files: &Effects) -> Leaving {
+    /// Returns the rows that are replaced.
+    fn selection(
+        &self,
+        snapshot: &Snapshot,
+        condition: Option<Arc<Filter>>,
+        target: &Target,
+        files: &Effects,
+    ) -> Result<Selection> {
         let columns = &target.rules.partition_columns;
-        match condition {
-            Some(filter) => Leaving::Where(filter),
+        Ok(match condition {
+            Some(filter) => Selection::Matching(Matching::new(snapshot, filter)?),
             None if self.options.partitions == PartitionMode::Dynamic && !columns.is_empty() => {
                 let columns = columns.iter().map(|column| column.physical.clone()).collect();
-                Leaving::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(target, &files.added)))
+                Selection::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(target, &files.added)))
             }
-            None => Leaving::All,
-        }
+            None => Selection::All,
+        })
     }
 
     fn operation(&self, target: &Target, metrics: &WriteMetrics) -> Operation {

@@ -18,7 +18,7 @@ use super::run::{Begun, Run, Step, counted_already, outcome_of};
 use super::task::WriteTask;
 use super::{WriteOptions, WriteOutcome};
 use crate::rows::effects::Effects;
-use crate::rows::search::parse_condition;
+use crate::rows::selection::parse_condition;
 use crate::rows::target::Target;
 use crate::write::account;
 use crate::write::data_file::WrittenFile;

@@ -15,7 +15,7 @@ use super::outcome::{WriteMetrics, WriteOutcome};
 use super::part::PartWriter;
 use crate::create::exists;
 use crate::rows::effects::Effects;
-use crate::rows::search::parse_condition;
+use crate::rows::selection::parse_condition;
 use crate::rows::target::Target;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, Standing, Transaction};

@@ -50,22 +50,32 @@ pub struct PlanOptions {
     pub complete_bounds: bool,
 }
 
+impl Snapshot {
+    /// Returns the pruner of files without rows for which a filter is true.
+    pub(crate) fn pruner(&self, filter: &Filter) -> Result<Arc<Pruner>> {
+        Ok(Arc::new(Pruner::new(filter, self.schema(), self.partition_columns(), self.mapping_mode())?))
+    }
+}
+
 impl Plan {
     /// Returns a plan of the files of a snapshot that may hold rows for which the predicate is
     /// true.
     pub fn new(snapshot: &Snapshot, filter: Option<&Filter>, options: PlanOptions) -> Result<Self> {
-        let pruner = filter
-            .map(|filter| Pruner::new(filter, snapshot.schema(), snapshot.partition_columns(), snapshot.mapping_mode()))
-            .transpose()?;
+        let pruner = filter.map(|filter| snapshot.pruner(filter)).transpose()?;
+        Ok(Self::of_pruner(snapshot, pruner, options))
+    }
+
+    /// Returns a plan of the files of a snapshot that a pruner keeps.
+    pub(crate) fn of_pruner(snapshot: &Snapshot, pruner: Option<Arc<Pruner>>, options: PlanOptions) -> Self {
         let counts = vec![ConjunctCounts::default(); pruner.as_ref().map_or(0, |pruner| pruner.conjuncts().count())];
-        Ok(Self {
+        Self {
             snapshot: snapshot.clone(),
-            pruner: pruner.map(Arc::new),
+            pruner,
             options,
             metrics: Arc::default(),
             conjuncts: Arc::new(Mutex::new(counts)),
             footers: Arc::default(),
-        })
+        }
     }
 
     /// Returns the counts of files that were skipped and kept so far.

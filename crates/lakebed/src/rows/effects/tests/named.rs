@@ -9,7 +9,8 @@ use arrow_array::{Int64Array, RecordBatch};
 use super::*;
 use crate::dml::write::WriteOptions;
 use crate::rows::rewrite::{Moves, Rewrite};
-use crate::rows::search::{Leaving, Search};
+use crate::rows::search::Search;
+use crate::rows::selection::{Matching, Selection};
 use crate::transaction::{CommitSettings, Operation};
 use crate::write::settings::FileSettings;
 use crate::{RecordBatchStream, Table};
@@ -39,7 +40,8 @@ async fn ids(table: &Table) -> Vec<i64> {
 /// Returns the effects of a delete, as another process gives them.
 async fn deletion(snapshot: &Snapshot, predicate: &str) -> Effects {
     let filter = snapshot.parse_row_filter(predicate, 0).unwrap();
-    let deleted = Search::of_places(snapshot, Leaving::Where(filter)).unwrap().all().await.unwrap();
+    let selection = Selection::Matching(Matching::new(snapshot, filter).unwrap());
+    let deleted = Search::of_places(snapshot, &selection).unwrap().all().await.unwrap();
     let target = Target::of_table(snapshot, None, &FileSettings::default(), 0).await.unwrap();
     let mut rewrite = Rewrite::begin(snapshot, &target, true).unwrap();
     rewrite.record_deleted(&deleted).await.unwrap();
