@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use lakebed::vacuum::{VacuumMode, VacuumOptions};
 use lakebed::{ErrorKind, RecordBatchStream};
+use lakebed_tests::action::{metadata, protocol};
 use lakebed_tests::lake::stream_of;
-use lakebed_tests::table::{metadata, protocol};
 use lakebed_tests::{Fault, Form, TableBuilder};
 use serde_json::{Value, json};
 

@@ -7,7 +7,8 @@ use arrow_json::ReaderBuilder;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use serde_json::{Value, json};
 
-use crate::table::{parquet_bytes, text as text_of};
+use crate::action::text as text_of;
+use crate::table::parquet_bytes;
 
 /// The form of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::Value;
 use url::Url;
 
+use crate::action::text;
 use crate::store::{Counts, ObservedStore};
-use crate::table::text;
 
 /// Rows as `(id, v)`.
 pub type Rows = BTreeSet<(i64, i64)>;

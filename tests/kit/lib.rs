@@ -1,9 +1,10 @@
 //! The shared parts of lakebed's tests.
 //!
 //! [`Lake`] is a table in an in-memory store that several processes use. [`TableBuilder`] builds a
-//! table from JSON. The [`ObservedStore`] under both counts requests and injects faults. [`deeds`]
+//! table from JSON, from the actions in [`action`]. The [`ObservedStore`] under both counts requests and injects faults. [`deeds`]
 //! lists the operations on a table, with their effects on rows.
 
+pub mod action;
 mod checkpoint;
 pub mod deeds;
 pub mod lake;

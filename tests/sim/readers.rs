@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use lakebed::{ErrorKind, Snapshot};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::text;
+use lakebed_tests::action::text;
 use rand::rngs::SmallRng;
 use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use lakebed::ErrorKind;
 use lakebed::changes::Bound::{self, Timestamp, Version};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{metadata, protocol};
+use lakebed_tests::action::{metadata, protocol};
 use serde_json::json;
 
 use super::kit::{FEED, add, check_error, file, fruits, show};

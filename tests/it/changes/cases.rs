@@ -7,7 +7,7 @@ use lakebed_tests::TableBuilder;
 use serde_json::json;
 
 use super::kit::{check_error, file, fruits, rows, undo, without};
-use lakebed_tests::table::unchanged;
+use lakebed_tests::action::unchanged;
 
 const INSERTED: [&str; 3] = ["jack/apple", "sarah/orange", "john/pineapple"];
 

@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{metadata, unchanged};
+use lakebed_tests::action::{metadata, unchanged};
 use serde_json::{Value, json};
 
 use super::kit::{FEED, changed, check_error, drain, file, files, follow, fruits, read, rows, show, undo, without};

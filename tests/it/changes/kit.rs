@@ -11,7 +11,7 @@ use lakebed::scan::{ScanTask, read_task};
 use lakebed_core::dv::DeletionVector;
 use lakebed_io::store::Store;
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{metadata, protocol};
+use lakebed_tests::action::{metadata, protocol};
 use serde_json::{Value, json};
 
 /// The property of a table that records changes.

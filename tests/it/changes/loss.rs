@@ -1,7 +1,7 @@
 //! Missing commits, replaced tables, and offsets of other tables.
 
 use lakebed::changes::ReadLimits;
-use lakebed_tests::table::metadata;
+use lakebed_tests::action::metadata;
 
 use super::kit::{batch, check_error, drain, file, files, follow, numbered, rows, undo};
 
@@ -99,7 +99,7 @@ async fn a_stream_does_not_go_back() {
 async fn unsupported_feature_stops_stream() {
     let builder = numbered(1).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
-    builder.commit(&[lakebed_tests::table::protocol(&["someNewFeature"], &["someNewFeature"])]).await;
+    builder.commit(&[lakebed_tests::action::protocol(&["someNewFeature"], &["someNewFeature"])]).await;
     check_error(stream.latest_offset(None, &files(9)).await, &["someNewFeature"]);
     assert!(rows(&builder, &[]).await.is_err());
 }

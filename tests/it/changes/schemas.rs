@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use lakebed::changes::{Follow, Offset, Position};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{metadata, protocol};
+use lakebed_tests::action::{metadata, protocol};
 use serde_json::{Value, json};
 
 use super::kit::{batch, check_error, drain, file, files, follow, fruits, rows};

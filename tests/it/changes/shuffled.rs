@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 use super::kit::{FEED, batch, file, follow, fruits, undo, without};
-use lakebed_tests::table::unchanged;
+use lakebed_tests::action::unchanged;
 
 /// A table that changes, and the rows that a stream of it must have returned.
 struct Model {

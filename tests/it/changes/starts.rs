@@ -30,8 +30,8 @@ async fn stream_begins_at_given_version_or_timestamp() {
 #[tokio::test]
 async fn in_commit_timestamps_decide_starting_version() {
     let builder = TableBuilder::with(
-        lakebed_tests::table::protocol(&[], &["inCommitTimestamp"]),
-        lakebed_tests::table::metadata(&["name string", "fruit string"], &[], &[("delta.enableInCommitTimestamps", "true")]),
+        lakebed_tests::action::protocol(&[], &["inCommitTimestamp"]),
+        lakebed_tests::action::metadata(&["name string", "fruit string"], &[], &[("delta.enableInCommitTimestamps", "true")]),
     );
     let at = |time: i64| json!({"commitInfo": {"inCommitTimestamp": time}});
     builder.commit(&[at(1000)]).await;

@@ -8,7 +8,7 @@ use lakebed_core::action::Action;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::segment::{CheckpointFiles, plan};
 use lakebed_io::{checkpoint, log};
-use lakebed_tests::table::{add, remove};
+use lakebed_tests::action::{add, remove};
 use lakebed_tests::{Counts, Form, TableBuilder};
 use serde_json::{Value, json};
 

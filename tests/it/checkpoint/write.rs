@@ -14,7 +14,7 @@ use lakebed_core::log::segment::{CheckpointFiles, plan};
 use lakebed_io::log::ReadHint;
 use lakebed_io::parquet::{Cores, ReadOptions};
 use lakebed_io::{checkpoint, log};
-use lakebed_tests::table::{add, metadata, protocol, remove, unchanged};
+use lakebed_tests::action::{add, metadata, protocol, remove, unchanged};
 use lakebed_tests::{Fault, Form, TableBuilder};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

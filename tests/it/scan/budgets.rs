@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::add;
+use lakebed_tests::action::add;
 use serde_json::json;
 
 #[tokio::test]

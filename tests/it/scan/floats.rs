@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{Float64Array, RecordBatch};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{metadata, parquet_bytes_with, protocol};
+use lakebed_tests::action::{metadata, protocol};
+use lakebed_tests::table::parquet_bytes_with;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use futures::TryStreamExt;
 use lakebed::{Error, Snapshot};
 use lakebed_core::ErrorKind;
-use lakebed_tests::table::{metadata, protocol, remove};
+use lakebed_tests::action::{metadata, protocol, remove};
 use lakebed_tests::{Form, TableBuilder};
 use serde_json::{Value, json};
 

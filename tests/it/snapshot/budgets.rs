@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{add, remove};
+use lakebed_tests::action::{add, remove};
 use serde_json::{Value, json};
 
 fn adds(count: usize) -> Vec<Value> {

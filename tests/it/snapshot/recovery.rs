@@ -3,7 +3,7 @@
 use lakebed::changes::Bound;
 use lakebed::vacuum::VacuumOptions;
 use lakebed::{Error, ErrorKind, RecordBatchStream, Snapshot};
-use lakebed_tests::table::{add, metadata, protocol, remove, text};
+use lakebed_tests::action::{add, metadata, protocol, remove, text};
 use lakebed_tests::{Form, TableBuilder};
 use serde_json::json;
 

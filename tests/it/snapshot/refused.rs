@@ -3,7 +3,7 @@
 use lakebed::Error;
 use lakebed_core::ErrorKind;
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{add, metadata, protocol};
+use lakebed_tests::action::{add, metadata, protocol};
 use serde_json::{Value, json};
 
 /// Returns the error of opening a table with an additional column `c` of this type and metadata.

@@ -70,7 +70,7 @@ async fn each_winner_is_read_once() {
 
 #[tokio::test]
 async fn append_without_checksum_asks_for_timestamp() {
-    let lake = two_files_with(lakebed_tests::table::protocol(&[], &TRACKED), &[TIMESTAMPS]).await;
+    let lake = two_files_with(lakebed_tests::action::protocol(&[], &TRACKED), &[TIMESTAMPS]).await;
     let snapshot = lake.table.snapshot().await.unwrap();
     assert_eq!(cost(&lake, &snapshot, 0).await, [(0, 1, 0), (1, 1, 0)]);
 }

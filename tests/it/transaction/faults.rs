@@ -4,7 +4,7 @@ use lakebed::ErrorKind;
 use lakebed::transaction::{CommitSettings, Transaction};
 use lakebed_core::action::Action;
 use lakebed_tests::Fault;
-use lakebed_tests::table::protocol;
+use lakebed_tests::action::protocol;
 use serde_json::json;
 
 use super::kit::*;

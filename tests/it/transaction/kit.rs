@@ -15,7 +15,7 @@ use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::builder::FileBatchBuilder;
 use lakebed_core::log::files::FileBatch;
 use lakebed_tests::Lake;
-use lakebed_tests::table::{metadata, protocol};
+use lakebed_tests::action::{metadata, protocol};
 use serde_json::{Value, json};
 
 pub(super) const FEATURES: [&str; 4] = ["deletionVectors", "domainMetadata", "inCommitTimestamp", "rowTracking"];

@@ -6,7 +6,7 @@ use futures::future::{BoxFuture, join_all};
 use lakebed::transaction::{CommitSettings, Partitions, Transaction};
 use lakebed_core::ConflictKind::{self, *};
 use lakebed_core::action::{Action, Metadata};
-use lakebed_tests::table::protocol;
+use lakebed_tests::action::protocol;
 use serde_json::{Value, json};
 
 use lakebed_tests::Lake;
@@ -279,7 +279,7 @@ async fn enabling_timestamps_begins_after_previous_commit() {
 #[tokio::test]
 async fn partitions_conflict_however_values_are_spelled() {
     let lake = Lake::empty();
-    let metadata = lakebed_tests::table::metadata(&["id long", "t timestamp", "d decimal(9,2)"], &["t", "d"], &[]);
+    let metadata = lakebed_tests::action::metadata(&["id long", "t timestamp", "d decimal(9,2)"], &["t", "d"], &[]);
     lake.put_commit(0, &[protocol(&[], &[]), metadata]).await;
     let read = |own: [&str; 2], theirs: [&str; 2]| {
         let own = own.map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()));

@@ -6,7 +6,7 @@ use lakebed::{Env, Snapshot};
 use lakebed_core::log::checksum::{FileChanges, VersionChecksum};
 use lakebed_core::path::{LogKind, LogPath, checksum_name};
 use lakebed_io::log;
-use lakebed_tests::table::{add, metadata, protocol, remove, text};
+use lakebed_tests::action::{add, metadata, protocol, remove, text};
 use lakebed_tests::{Fault, TableBuilder};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;

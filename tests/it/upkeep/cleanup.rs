@@ -8,7 +8,7 @@ use lakebed::{Env, ErrorKind, Snapshot};
 use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::path::commit_name;
 use lakebed_io::log;
-use lakebed_tests::table::{add, metadata, protocol};
+use lakebed_tests::action::{add, metadata, protocol};
 use lakebed_tests::{Form, TableBuilder};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use lakebed::Env;
 use lakebed_core::action::json;
 use lakebed_core::path::LOG_DIR;
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{add, remove};
+use lakebed_tests::action::{add, remove};
 use serde_json::json;
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch, StringArray};
 use lakebed::Result;
 use lakebed::vacuum::{VacuumMetrics, VacuumOptions};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::table::{metadata, protocol};
+use lakebed_tests::action::{metadata, protocol};
 use serde_json::{Value, json};
 
 pub(super) use lakebed_tests::table::sorted;

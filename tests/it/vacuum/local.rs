@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use lakebed::Table;
 use lakebed::vacuum::{VacuumOptions, VacuumOutcome};
-use lakebed_tests::table::{metadata, protocol, text};
+use lakebed_tests::action::{metadata, protocol, text};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! Vacuums during commits of other writers.
 
 use lakebed::vacuum::VacuumOptions;
-use lakebed_tests::table::protocol;
+use lakebed_tests::action::protocol;
 use serde_json::Value;
 
 use super::kit::*;
@@ -46,7 +46,7 @@ async fn vacuum_stops_at_new_unsupported_feature() {
 #[tokio::test]
 async fn vacuum_stops_at_longer_retention() {
     let properties = [("delta.deletedFileRetentionDuration", "interval 30 days")];
-    let changed = lakebed_tests::table::metadata(&["id long"], &[], &properties);
+    let changed = lakebed_tests::action::metadata(&["id long"], &[], &properties);
     let (gone, left) = overtaken_by(&[changed]).await;
     assert!(gone.unwrap_err().to_string().contains("168 hours is shorter than the 720 hours"));
     assert_eq!(left, ["a.parquet", "b.parquet"]);

@@ -10,8 +10,8 @@ use lakebed::transaction::{Application, Batch};
 use lakebed::{ErrorKind, RecordBatchStream};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::action::text;
 use lakebed_tests::lake::stream_of;
-use lakebed_tests::table::text;
 use serde_json::json;
 
 fn stream(rows: i64) -> RecordBatchStream {

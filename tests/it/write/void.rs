@@ -8,8 +8,8 @@ use arrow_array::{Array, ArrayRef, Int64Array, NullArray, RecordBatch, StructArr
 use arrow_schema::{DataType, Field, Fields};
 use lakebed::{Error, ErrorKind};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::action::{metadata, protocol};
 use lakebed_tests::lake::stream_of;
-use lakebed_tests::table::{metadata, protocol};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
