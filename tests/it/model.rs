@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use lakebed_tests::action::{VECTOR_FILE, add, remove_of, unchanged, vector, with, with_vector};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use serde_json::{Value, json};
@@ -43,14 +44,8 @@ impl Model {
     /// Returns the actions of a checkpoint except protocol and metadata.
     pub(crate) fn checkpoint(&self) -> Vec<Value> {
         let unexpired = |action: &&Value| action["remove"]["deletionTimestamp"].as_i64().unwrap_or(0) > self.expired_ms;
-        let tombstones = self.tombstones.values().filter(unexpired).cloned().map(|mut action| {
-            action["remove"]["dataChange"] = json!(false);
-            action
-        });
-        let files = self.files.values().cloned().map(|mut action| {
-            action["add"]["dataChange"] = json!(false);
-            action
-        });
+        let tombstones = self.tombstones.values().filter(unexpired).cloned().map(unchanged);
+        let files = self.files.values().cloned().map(unchanged);
         let domains = self.domains.values().filter(|action| action["domainMetadata"]["removed"] == json!(false)).cloned();
         files.chain(tombstones).chain(self.transactions.values().cloned()).chain(domains).collect()
     }
@@ -108,16 +103,14 @@ impl Model {
     }
 
     fn add(&mut self, key: Key, random: &mut SmallRng) -> Value {
-        let mut action = json!({"add": {
-            "path": key.0,
-            "partitionValues": {},
+        let fields = json!({
             "size": random.random_range(0..100_000),
             "modificationTime": random.random_range(0..1000),
             "dataChange": random.random_bool(0.5),
             "stats": format!("{{\"numRecords\":{}}}", random.random_range(0..100)),
-        }});
-        action["add"]["tags"] = json!({"k": "v"});
-        set_vector(&mut action["add"], key.1);
+            "tags": {"k": "v"},
+        });
+        let action = with_deleted(with(add(&key.0), fields), key.1);
         self.tombstones.remove(&key);
         self.files.insert(key, action.clone());
         action
@@ -126,28 +119,16 @@ impl Model {
     fn remove(&mut self, key: Key, random: &mut SmallRng) -> Value {
         let was = self.files.remove(&key).unwrap();
         let age = random.random_range(-1..3);
-        let mut action = json!({"remove": {
-            "path": key.0,
-            "deletionTimestamp": self.expired_ms + age,
-            "dataChange": true,
-            "extendedFileMetadata": true,
-            "partitionValues": {},
-            "size": was["add"]["size"],
-        }});
-        set_vector(&mut action["remove"], key.1);
+        let action = with(remove_of(&was), json!({"deletionTimestamp": self.expired_ms + age, "dataChange": true}));
         self.tombstones.insert(key, action.clone());
         action
     }
 }
 
-fn set_vector(action: &mut Value, vector: Option<i64>) {
-    if let Some(vector) = vector {
-        action["deletionVector"] = json!({
-            "storageType": "u",
-            "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
-            "offset": vector,
-            "sizeInBytes": 40,
-            "cardinality": vector + 1,
-        });
-    }
+/// Returns the action with the deletion vector of this number.
+fn with_deleted(action: Value, number: Option<i64>) -> Value {
+    let Some(number) = number else { return action };
+    let mut vector = vector("u", VECTOR_FILE, number);
+    vector["cardinality"] = json!(number + 1);
+    with_vector(action, vector)
 }

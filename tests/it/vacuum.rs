@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lakebed::vacuum::{VacuumMode, VacuumOptions};
 use lakebed::{ErrorKind, RecordBatchStream};
-use lakebed_tests::action::{metadata, protocol};
+use lakebed_tests::action::{add, metadata, protocol, remove_at, vector, with_vector};
 use lakebed_tests::lake::stream_of;
 use lakebed_tests::{Fault, Form, TableBuilder};
 use serde_json::{Value, json};
@@ -21,10 +21,10 @@ async fn vacuum_deletes_only_unneeded_files() {
     let builder = partitioned(&["p", "_q"]).await;
     let live =
         ["a.parquet", "p=a%20b/_q=1/b.parquet", "p=%252F/_q=1/c.parquet", "/lake/t/d.parquet", "memory://kit/lake/t/e.parquet"];
-    builder.commit(&live.map(added)).await;
+    builder.commit(&live.map(add)).await;
     let kept = ["a.parquet", "p=a b/_q=1/b.parquet", "p=%2F/_q=1/c.parquet", "d.parquet", "e.parquet"];
     builder.put_all(&kept).await;
-    builder.commit(&[removed("young.parquet", builder.days_ago(6)), removed("old.parquet", builder.days_ago(8))]).await;
+    builder.commit(&[remove_at("young.parquet", builder.days_ago(6)), remove_at("old.parquet", builder.days_ago(8))]).await;
     builder.put_all(&["young.parquet", "old.parquet"]).await;
     let garbage =
         ["nobody.parquet", "p=x/_q=1/f.parquet", "_q=5/g.parquet", "sub/metadata/h", "_change_data/i.parquet", "_delta_index/j"];
@@ -58,11 +58,11 @@ async fn vacuum_keeps_needed_deletion_vectors() {
         let builder = table().await;
         let absolute = vector("p", "memory://kit/lake/t/absolute.bin", 1);
         let actions = [
-            with_vector(added("a.parquet"), vector("u", PREFIXED.0, 1)),
-            with_vector(removed("b.parquet", builder.days_ago(1)), vector("u", SHARED.0, 1)),
-            with_vector(removed("c.parquet", builder.days_ago(9)), vector("u", SHARED.0, 50)),
-            with_vector(added("d.parquet"), vector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 1)),
-            with_vector(added("e.parquet"), absolute),
+            with_vector(add("a.parquet"), vector("u", PREFIXED.0, 1)),
+            with_vector(remove_at("b.parquet", builder.days_ago(1)), vector("u", SHARED.0, 1)),
+            with_vector(remove_at("c.parquet", builder.days_ago(9)), vector("u", SHARED.0, 50)),
+            with_vector(add("d.parquet"), vector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 1)),
+            with_vector(add("e.parquet"), absolute),
         ];
         builder.commit(&actions).await;
         if let Some(form) = form {
@@ -85,12 +85,12 @@ async fn vacuum_keeps_needed_deletion_vectors() {
 #[tokio::test]
 async fn checkpointed_tombstone_counts_unless_added_again() {
     let builder = table().await;
-    builder.commit(&[added("x.parquet")]).await;
-    let tombstones = [removed("young.parquet", builder.days_ago(1)), removed("back.parquet", builder.days_ago(1))];
-    builder.checkpoint(1, &[vec![added("x.parquet")], tombstones.to_vec()].concat()).await;
-    // The file is added again, and then removed with the old timestamp of a clock that was behind.
-    builder.commit(&[added("back.parquet")]).await;
-    builder.commit(&[removed("back.parquet", builder.days_ago(30))]).await;
+    builder.commit(&[add("x.parquet")]).await;
+    let tombstones = [remove_at("young.parquet", builder.days_ago(1)), remove_at("back.parquet", builder.days_ago(1))];
+    builder.checkpoint(1, &[vec![add("x.parquet")], tombstones.to_vec()].concat()).await;
+    // Restored, and long removed by a clock that was behind.
+    builder.commit(&[add("back.parquet")]).await;
+    builder.commit(&[remove_at("back.parquet", builder.days_ago(30))]).await;
     builder.put_all(&["x.parquet", "young.parquet", "back.parquet"]).await;
     assert_eq!(vacuum(&builder, VacuumOptions::default()).await.unwrap().paths, ["back.parquet"]);
 }
@@ -100,8 +100,8 @@ async fn files_elsewhere_are_never_touched() {
     let builder = table().await;
     let elsewhere =
         ["memory://kit/lake/other/a.parquet", "s3://bucket/t/b.parquet", "dbfs:/mnt/c.parquet", "file:///x/d.parquet"];
-    builder.commit(&elsewhere.map(added)).await;
-    builder.commit(&elsewhere.map(|path| removed(path, builder.days_ago(20)))).await;
+    builder.commit(&elsewhere.map(add)).await;
+    builder.commit(&elsewhere.map(|path| remove_at(path, builder.days_ago(20)))).await;
     builder.put_object("lake/other/a.parquet").await;
     // A path that only begins with the same characters as the root is outside of it, too.
     builder.put_object("lake/tt/f.parquet").await;
@@ -115,7 +115,7 @@ async fn files_elsewhere_are_never_touched() {
 #[tokio::test]
 async fn retention_below_table_property_is_refused() {
     let builder = table_with(&[("delta.deletedFileRetentionDuration", "interval 10 days")]).await;
-    builder.commit(&[removed("f.parquet", builder.days_ago(9))]).await;
+    builder.commit(&[remove_at("f.parquet", builder.days_ago(9))]).await;
     builder.put_all(&["f.parquet"]).await;
     let of_days = |days: u64| VacuumOptions { retention: Some(Duration::from_secs(days * 86_400)), ..VacuumOptions::default() };
     let error = vacuum(&builder, of_days(9)).await.unwrap_err();
@@ -134,12 +134,12 @@ async fn retention_beyond_tombstones_needs_commits() {
     let days = [60, 40, 20];
     for (version, days) in days.into_iter().enumerate() {
         let gone = format!("{version}.parquet");
-        builder.commit(&[info(&builder, days), removed(&gone, builder.days_ago(days))]).await;
+        builder.commit(&[info(&builder, days), remove_at(&gone, builder.days_ago(days))]).await;
         builder.put_all(&[&gone]).await;
     }
-    // The checkpoint has no tombstone of these files.
-    builder.commit(&[info(&builder, 1), added("f.parquet")]).await;
-    builder.checkpoint(4, &[added("f.parquet")]).await;
+    // The checkpoint has forgotten all of them.
+    builder.commit(&[info(&builder, 1), add("f.parquet")]).await;
+    builder.checkpoint(4, &[add("f.parquet")]).await;
     let thirty_days =
         || VacuumOptions { retention: Some(Duration::from_secs(30 * 86_400)), dry_run: true, ..VacuumOptions::default() };
     for mode in [VacuumMode::Full, VacuumMode::Lite] {
@@ -168,7 +168,7 @@ async fn retention_beyond_tombstones_needs_commits() {
 #[tokio::test]
 async fn a_dry_run_touches_nothing() {
     let builder = table().await;
-    builder.commit(&[removed("gone.parquet", builder.days_ago(8))]).await;
+    builder.commit(&[remove_at("gone.parquet", builder.days_ago(8))]).await;
     builder.put_all(&["gone.parquet", "nobody.parquet"]).await;
     let before = builder.all_objects().await;
     for (mode, found) in [(VacuumMode::Full, 2), (VacuumMode::Lite, 1)] {
@@ -184,7 +184,7 @@ async fn a_dry_run_touches_nothing() {
 #[tokio::test]
 async fn vacuum_writes_history_like_delta_spark() {
     let builder = table().await;
-    builder.commit(&[removed("f.parquet", builder.days_ago(9))]).await;
+    builder.commit(&[remove_at("f.parquet", builder.days_ago(9))]).await;
     builder.put_all(&["f.parquet", "g.parquet"]).await;
     let retention = Some(Duration::from_secs(8 * 86_400));
     let user_metadata = Some("nightly".to_owned());
@@ -273,7 +273,7 @@ fn inventory(batch: arrow_array::RecordBatch) -> RecordBatchStream {
 #[tokio::test]
 async fn an_inventory_takes_the_place_of_listing() {
     let builder = table().await;
-    builder.commit(&[added("live.parquet"), removed("old.parquet", builder.days_ago(9))]).await;
+    builder.commit(&[add("live.parquet"), remove_at("old.parquet", builder.days_ago(9))]).await;
     builder.put_all(&["live.parquet", "old.parquet", "nobody.parquet", "unlisted.parquet", "young.parquet", "a%20b"]).await;
     builder.put_object("lake/other/f.parquet").await;
     let rows = [

@@ -5,6 +5,7 @@
 //! lists the operations on a table, with their effects on rows.
 
 pub mod action;
+pub mod arrow;
 mod checkpoint;
 pub mod deeds;
 pub mod lake;

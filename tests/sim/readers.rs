@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use lakebed::{ErrorKind, Snapshot};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::action::text;
+use lakebed_tests::action::{VECTOR_FILE, add, remove, text, vector, with_vector};
 use rand::rngs::SmallRng;
 use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};
@@ -41,15 +41,15 @@ impl Model {
     }
 }
 
-fn file_action(kind: &str, (path, deleted): &File) -> Value {
-    let mut action = json!({"path": path, "size": 10, "modificationTime": 0, "dataChange": true});
-    if kind == "add" {
-        action["partitionValues"] = json!({});
+/// Returns the `add` or the `remove` of a file.
+fn file_action(make: fn(&str) -> Value, (path, deleted): &File) -> Value {
+    let action = make(path);
+    if *deleted == 0 {
+        return action;
     }
-    if *deleted > 0 {
-        action["deletionVector"] = json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k{deleted:02}"), "offset": 1, "sizeInBytes": 36, "cardinality": deleted});
-    }
-    json!({ kind: action })
+    let mut vector = vector("u", VECTOR_FILE, *deleted);
+    vector["cardinality"] = json!(deleted);
+    with_vector(action, vector)
 }
 
 /// Returns one random commit: it adds files, removes files and replaces deletion vectors.
@@ -62,20 +62,20 @@ fn random_commit(random: &mut SmallRng, live: &mut BTreeSet<File>, next_file: &m
             (0, Some(file)) => {
                 live.remove(&file);
                 touched.insert(file.0.clone());
-                actions.push(file_action("remove", &file));
+                actions.push(file_action(remove, &file));
             }
             (1, Some(file)) => {
                 let swapped = (file.0.clone(), file.1 + 1);
                 touched.insert(file.0.clone());
-                actions.push(file_action("remove", &file));
-                actions.push(file_action("add", &swapped));
+                actions.push(file_action(remove, &file));
+                actions.push(file_action(add, &swapped));
                 live.remove(&file);
                 live.insert(swapped);
             }
             _ => {
                 *next_file += 1;
                 let file = (format!("part-{next_file}.parquet"), 0);
-                actions.push(file_action("add", &file));
+                actions.push(file_action(add, &file));
                 touched.insert(file.0.clone());
                 live.insert(file);
             }
@@ -133,7 +133,7 @@ impl World {
 
     async fn checkpoint(&mut self) {
         let version = self.random.random_range(0..=self.latest());
-        let rows: Vec<Value> = self.model.versions[version as usize].iter().map(|file| file_action("add", file)).collect();
+        let rows: Vec<Value> = self.model.versions[version as usize].iter().map(|file| file_action(add, file)).collect();
         self.builder.checkpoint(version, &rows).await;
         self.model.checkpoints.insert(version);
         if self.random.random_bool(0.7) {

@@ -29,6 +29,8 @@ pub mod alter;
 pub mod optimize;
 pub mod vacuum;
 pub mod changes;
+#[cfg(test)]
+mod kit;
 
 pub use lakebed_core::{Error, ErrorKind, Result};
 pub use lakebed_expr::Predicate;

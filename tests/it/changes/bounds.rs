@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use lakebed::ErrorKind;
 use lakebed::changes::Bound::{self, Timestamp, Version};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::action::{metadata, protocol};
+use lakebed_tests::action::{add, metadata, protocol};
 use serde_json::json;
 
-use super::kit::{FEED, add, check_error, file, fruits, show};
+use super::kit::{FEED, check_error, file, fruits, show};
 
 /// Returns a table with versions 0 to 3, made at the seconds 1 to 4.
 async fn timed() -> TableBuilder {
@@ -101,7 +101,7 @@ async fn changes_of_deleted_commits_fail() {
     for version in [0, 1] {
         builder.delete_log(&format!("{version:020}.json")).await;
     }
-    builder.checkpoint(2, &[add("f1", 1), add("f2", 1)]).await;
+    builder.checkpoint(2, &[add("f1"), add("f2")]).await;
     assert_eq!(versions(&builder, Timestamp(3000), None).await.unwrap(), 2..=3);
     let error = versions(&builder, Timestamp(2999), None).await;
     check_error(error, &["timestamp 1970-01-01T00:00:02.999Z is before the earliest commit that can be read, version 2"]);

@@ -6,8 +6,8 @@ use std::slice::from_ref;
 use lakebed_tests::TableBuilder;
 use serde_json::json;
 
-use super::kit::{check_error, file, fruits, rows, undo, without};
-use lakebed_tests::action::unchanged;
+use super::kit::{check_error, file, fruits, rows, without};
+use lakebed_tests::action::{remove_of, unchanged};
 
 const INSERTED: [&str; 3] = ["jack/apple", "sarah/orange", "john/pineapple"];
 
@@ -19,8 +19,8 @@ async fn rewritten() -> TableBuilder {
     let two = file(&builder, "two", &["jack/banana", "sarah/orange", "john/pineapple"]).await;
     let three = file(&builder, "three", &["jack/banana", "sarah/orange"]).await;
     builder.commit(from_ref(&one)).await;
-    builder.commit(&[json!({"commitInfo": {"operation": "UPDATE"}}), undo(&one), two.clone()]).await;
-    builder.commit(&[json!({"commitInfo": {"operation": "DELETE"}}), undo(&two), three]).await;
+    builder.commit(&[json!({"commitInfo": {"operation": "UPDATE"}}), remove_of(&one), two.clone()]).await;
+    builder.commit(&[json!({"commitInfo": {"operation": "DELETE"}}), remove_of(&two), three]).await;
     builder
 }
 
@@ -30,8 +30,10 @@ async fn marked() -> TableBuilder {
     let one = file(&builder, "one", &INSERTED).await;
     let two = file(&builder, "two", &["jack/banana"]).await;
     builder.commit(from_ref(&one)).await;
-    builder.commit(&[json!({"commitInfo": {"operation": "UPDATE"}}), undo(&one), without(&one, [0]), two]).await;
-    builder.commit(&[json!({"commitInfo": {"operation": "DELETE"}}), undo(&without(&one, [0])), without(&one, [0, 2])]).await;
+    builder.commit(&[json!({"commitInfo": {"operation": "UPDATE"}}), remove_of(&one), without(&one, [0]), two]).await;
+    builder
+        .commit(&[json!({"commitInfo": {"operation": "DELETE"}}), remove_of(&without(&one, [0])), without(&one, [0, 2])])
+        .await;
     builder
 }
 
@@ -93,7 +95,7 @@ async fn ignored_deletes_of_whole_files_pass() {
     let builder = fruits(&[]).await;
     let (one, two) = (file(&builder, "one", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
     builder.commit(from_ref(&one)).await;
-    builder.commit(&[undo(&one)]).await;
+    builder.commit(&[remove_of(&one)]).await;
     builder.commit(&[two]).await;
     let start = ("startingVersion", "0");
     assert_eq!(rows(&builder, &[start, ("ignoreDeletes", "true")]).await.unwrap(), ["a/1", "b/2"]);
@@ -109,7 +111,7 @@ async fn rearranged_files_are_not_new() {
     builder.commit(from_ref(&one)).await;
     builder.commit(from_ref(&two)).await;
     let both = file(&builder, "both", &["a/1", "b/2"]).await;
-    builder.commit(&[unchanged(undo(&one)), unchanged(undo(&two)), unchanged(both.clone())]).await;
+    builder.commit(&[unchanged(remove_of(&one)), unchanged(remove_of(&two)), unchanged(both.clone())]).await;
     assert_eq!(rows(&builder, &[("startingVersion", "0")]).await.unwrap(), ["a/1", "b/2"]);
 }
 

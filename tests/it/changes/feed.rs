@@ -3,10 +3,10 @@
 use std::slice::from_ref;
 
 use lakebed_tests::TableBuilder;
-use lakebed_tests::action::{metadata, unchanged};
+use lakebed_tests::action::{metadata, remove_of, unchanged};
 use serde_json::{Value, json};
 
-use super::kit::{FEED, changed, check_error, drain, file, files, follow, fruits, read, rows, show, undo, without};
+use super::kit::{FEED, changed, check_error, drain, file, files, follow, fruits, read, rows, show, without};
 
 fn info(timestamp: i64) -> Value {
     json!({"commitInfo": {"operation": "WRITE", "inCommitTimestamp": timestamp}})
@@ -22,8 +22,8 @@ async fn recorded(writes_changes: bool) -> TableBuilder {
     let update = file(&builder, "_change_data/u", &["jack/apple/update_preimage", "jack/banana/update_postimage"]).await;
     let delete = file(&builder, "_change_data/d", &["john/pineapple/delete"]).await;
     builder.commit(&[info(1000), one.clone()]).await;
-    builder.commit(&[info(2000), undo(&one), without(&one, [0]), two, changed(&update)]).await;
-    let mut last = vec![info(3000), undo(&without(&one, [0])), without(&one, [0, 2])];
+    builder.commit(&[info(2000), remove_of(&one), without(&one, [0]), two, changed(&update)]).await;
+    let mut last = vec![info(3000), remove_of(&without(&one, [0])), without(&one, [0, 2])];
     if writes_changes {
         last.push(changed(&delete));
     }
@@ -108,10 +108,10 @@ async fn rows_that_come_back_are_inserted() {
     let builder = fruits(&[FEED]).await;
     let one = file(&builder, "one", &["a/1", "b/2", "c/3", "d/4"]).await;
     builder.commit(&[info(1000), without(&one, [0, 1])]).await;
-    // Row 1 comes back, and row 2 is deleted.
-    builder.commit(&[info(2000), undo(&without(&one, [0, 1])), without(&one, [0, 2])]).await;
-    builder.commit(&[info(3000), undo(&without(&one, [0, 2])), one.clone()]).await;
-    builder.commit(&[info(4000), undo(&one)]).await;
+    // Rows 1 and 2 change places.
+    builder.commit(&[info(2000), remove_of(&without(&one, [0, 1])), without(&one, [0, 2])]).await;
+    builder.commit(&[info(3000), remove_of(&without(&one, [0, 2])), one.clone()]).await;
+    builder.commit(&[info(4000), remove_of(&one)]).await;
     let found = changes(&builder, 1, 4).await.unwrap();
     let found: Vec<&str> = found.iter().map(|row| row.split("/1970").next().unwrap()).collect();
     let expected = "c/3/insert/1 d/4/insert/1 c/3/delete/2 b/2/insert/2 a/1/insert/3 c/3/insert/3 \
@@ -126,9 +126,9 @@ async fn commits_that_change_nothing_have_no_changes() {
     builder.commit(&[info(1000), one.clone()]).await;
     let metrics = json!({"numTargetRowsInserted": "0", "numTargetRowsUpdated": "0", "numTargetRowsDeleted": "0"});
     let merge = json!({"commitInfo": {"operation": "MERGE", "operationMetrics": metrics}});
-    builder.commit(&[merge, undo(&one), two.clone()]).await;
+    builder.commit(&[merge, remove_of(&one), two.clone()]).await;
     let three = file(&builder, "three", &["a/1"]).await;
-    builder.commit(&[unchanged(undo(&two)), unchanged(three.clone())]).await;
+    builder.commit(&[unchanged(remove_of(&two)), unchanged(three.clone())]).await;
     assert_eq!(changes(&builder, 2, 3).await.unwrap(), Vec::<String>::new());
     assert_eq!(rows(&builder, &[("readChangeFeed", "true"), ("startingVersion", "2")]).await.unwrap(), Vec::<String>::new());
 }
@@ -178,8 +178,8 @@ async fn changes_across_repartitioning_are_refused() {
     let columns = ["name string", "fruit string"];
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[info(1000), one.clone()]).await;
-    builder.commit(&[info(2000), metadata(&columns, &["fruit"], &[FEED]), undo(&one)]).await;
-    let expected = ["versions 1 to 2", "version 1", "the partition columns differ", "separately"];
+    builder.commit(&[info(2000), metadata(&columns, &["fruit"], &[FEED]), remove_of(&one)]).await;
+    let expected = ["versions 1 to 2", "version 1", "the partition columns are others", "separately"];
     check_error(changes(&builder, 1, 2).await, &expected);
     // Version 2 removes a file that was written with other partition columns.
     check_error(changes(&builder, 2, 2).await, &["versions 2 to 2", "version 1", "the partition columns differ"]);

@@ -11,7 +11,7 @@ use lakebed::scan::{ScanTask, read_task};
 use lakebed_core::dv::DeletionVector;
 use lakebed_io::store::Store;
 use lakebed_tests::TableBuilder;
-use lakebed_tests::action::{metadata, protocol};
+use lakebed_tests::action::{add, cdc, metadata, protocol, with, with_vector};
 use serde_json::{Value, json};
 
 /// The property of a table that records changes.
@@ -46,36 +46,18 @@ pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> V
     let width = parts.first().map_or(2, Vec::len);
     let batch = RecordBatch::try_from_iter((0..width).map(|at| (names[at], column(at)))).unwrap();
     let size = builder.put_data(path, &batch).await;
-    add(path, size)
-}
-
-/// Returns the `add` of a file of this size. The length of its path is its modification time.
-pub(super) fn add(path: &str, size: usize) -> Value {
-    json!({"add": {"path": path, "partitionValues": {}, "size": size, "modificationTime": path.len(), "dataChange": true}})
-}
-
-/// Returns the `remove` of the file of an `add`.
-pub(super) fn undo(add: &Value) -> Value {
-    let add = &add["add"];
-    let mut remove = json!({"path": add["path"], "deletionTimestamp": 1, "dataChange": true, "extendedFileMetadata": true,
-        "partitionValues": add["partitionValues"], "size": add["size"]});
-    if let Some(vector) = add.get("deletionVector") {
-        remove["deletionVector"] = vector.clone();
-    }
-    json!({"remove": remove})
+    with(add(path), json!({"size": size}))
 }
 
 /// Returns the same file with a deletion vector for these rows.
 pub(super) fn without(add: &Value, rows: impl IntoIterator<Item = u64>) -> Value {
     let vector = rows.into_iter().collect::<DeletionVector>().to_inline().unwrap();
-    let mut add = add.clone();
-    add["add"]["deletionVector"] = serde_json::to_value(vector).unwrap();
-    add
+    with_vector(add.clone(), serde_json::to_value(vector).unwrap())
 }
 
 /// Returns the file as a change data file.
 pub(super) fn changed(add: &Value) -> Value {
-    json!({"cdc": {"path": add["add"]["path"], "partitionValues": {}, "size": add["add"]["size"], "dataChange": false}})
+    with(cdc(add["add"]["path"].as_str().unwrap()), json!({"size": add["add"]["size"]}))
 }
 
 pub(super) async fn follow(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Follow> {

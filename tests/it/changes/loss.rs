@@ -1,9 +1,10 @@
 //! Missing commits, replaced tables, and offsets of other tables.
 
+use lakebed::ErrorKind;
 use lakebed::changes::ReadLimits;
-use lakebed_tests::action::metadata;
+use lakebed_tests::action::{metadata, protocol, remove_of};
 
-use super::kit::{batch, check_error, drain, file, files, follow, numbered, rows, undo};
+use super::kit::{batch, check_error, drain, file, files, follow, numbered, rows};
 
 #[tokio::test]
 async fn missing_commit_stops_stream_unless_allowed() {
@@ -79,7 +80,7 @@ async fn later_versions_do_not_stop_bounded_run() {
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let run = ReadLimits { until: Some(stream.newest_offset().await.unwrap()), ..files(9) };
     let one = file(&builder, "f1", &["1/x"]).await;
-    builder.commit(&[undo(&one)]).await;
+    builder.commit(&[remove_of(&one)]).await;
     let (found, end) = drain(&builder, &stream, None, &run).await.unwrap();
     assert_eq!((found.concat(), end.as_ref()), (vec!["1/x".to_owned(), "2/x".to_owned()], run.until.as_ref()));
     check_error(stream.latest_offset(end.as_ref(), &files(9)).await, &["version 3", "ignoreDeletes"]);
@@ -99,7 +100,8 @@ async fn a_stream_does_not_go_back() {
 async fn unsupported_feature_stops_stream() {
     let builder = numbered(1).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
-    builder.commit(&[lakebed_tests::action::protocol(&["someNewFeature"], &["someNewFeature"])]).await;
+    builder.commit(&[protocol(&["someNewFeature"], &["someNewFeature"])]).await;
     check_error(stream.latest_offset(None, &files(9)).await, &["someNewFeature"]);
-    assert!(rows(&builder, &[]).await.is_err());
+    let features = vec!["someNewFeature".to_owned()];
+    assert_eq!(*rows(&builder, &[]).await.unwrap_err().kind(), ErrorKind::UnsupportedFeature { features });
 }

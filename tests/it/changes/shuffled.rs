@@ -9,8 +9,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
-use super::kit::{FEED, batch, file, follow, fruits, undo, without};
-use lakebed_tests::action::unchanged;
+use super::kit::{FEED, batch, file, follow, fruits, without};
+use lakebed_tests::action::{remove_of, unchanged};
 
 /// A table that changes, and the rows that a stream of it must have returned.
 struct Model {
@@ -57,7 +57,7 @@ impl Model {
         let (one, two) = (self.live.remove(0), self.live.remove(0));
         let rows = [one.1, two.1].concat();
         let both = self.file(&rows).await;
-        self.builder.commit(&[unchanged(undo(&one.0)), unchanged(both.clone()), unchanged(undo(&two.0))]).await;
+        self.builder.commit(&[unchanged(remove_of(&one.0)), unchanged(both.clone()), unchanged(remove_of(&two.0))]).await;
         self.live.push((both, rows, Vec::new()));
     }
 
@@ -73,7 +73,7 @@ impl Model {
         deleted.sort_unstable();
         deleted.dedup();
         if deleted.len() == rows.len() || self.random.random_bool(0.3) {
-            self.builder.commit(&[undo(&old)]).await;
+            self.builder.commit(&[remove_of(&old)]).await;
             return;
         }
         let plain = {
@@ -83,7 +83,7 @@ impl Model {
         };
         let new = without(&plain, deleted.iter().copied());
         if new != old {
-            self.builder.commit(&[undo(&old), new.clone()]).await;
+            self.builder.commit(&[remove_of(&old), new.clone()]).await;
         }
         self.live.push((new, rows, deleted));
     }

@@ -1,10 +1,12 @@
 //! The start and the restart of streams.
 
+use lakebed::ErrorKind;
 use lakebed::changes::{Offset, Position, ReadLimits};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::action::{add, metadata, protocol};
 use serde_json::json;
 
-use super::kit::{add, batch, batches, drain, file, files, follow, fruits, numbered, rows};
+use super::kit::{batch, batches, drain, file, files, follow, fruits, numbered, rows};
 
 #[track_caller]
 fn check_at(offset: &Offset, version: u64, position: Position, is_initial: bool) {
@@ -22,7 +24,7 @@ async fn stream_begins_at_given_version_or_timestamp() {
     assert!(error.contains("startingVersion=5: the newest version is 4"), "{error}");
     builder.delete_log("00000000000000000000.json").await;
     builder.delete_log("00000000000000000001.json").await;
-    builder.checkpoint(2, &[add("f1", 1), add("f2", 1)]).await;
+    builder.checkpoint(2, &[add("f1"), add("f2")]).await;
     let error = rows(&builder, &[("startingVersion", "1")]).await.unwrap_err().to_string();
     assert!(error.contains("startingVersion=1: the log has only the commits 2 to 4"), "{error}");
 }
@@ -30,8 +32,8 @@ async fn stream_begins_at_given_version_or_timestamp() {
 #[tokio::test]
 async fn in_commit_timestamps_decide_starting_version() {
     let builder = TableBuilder::with(
-        lakebed_tests::action::protocol(&[], &["inCommitTimestamp"]),
-        lakebed_tests::action::metadata(&["name string", "fruit string"], &[], &[("delta.enableInCommitTimestamps", "true")]),
+        protocol(&[], &["inCommitTimestamp"]),
+        metadata(&["name string", "fruit string"], &[], &[("delta.enableInCommitTimestamps", "true")]),
     );
     let at = |time: i64| json!({"commitInfo": {"inCommitTimestamp": time}});
     builder.commit(&[at(1000)]).await;
@@ -43,7 +45,9 @@ async fn in_commit_timestamps_decide_starting_version() {
         let found = rows(&builder, &[("startingTimestamp", &format!("1970-01-01 {time}"))]).await.unwrap();
         assert_eq!(found.join(" "), expected, "{time}");
     }
-    assert!(rows(&builder, &[("startingTimestamp", "1970-01-01 00:00:03.001")]).await.is_err());
+    let error = rows(&builder, &[("startingTimestamp", "1970-01-01 00:00:03.001")]).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::VersionNotFound);
+    assert!(error.message().contains("the latest commit, version 2"), "{error}");
 }
 
 #[tokio::test]

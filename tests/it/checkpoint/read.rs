@@ -8,7 +8,7 @@ use lakebed_core::action::Action;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::segment::{CheckpointFiles, plan};
 use lakebed_io::{checkpoint, log};
-use lakebed_tests::action::{add, remove};
+use lakebed_tests::action::{add, remove, stats_of_ids, with};
 use lakebed_tests::{Counts, Form, TableBuilder};
 use serde_json::{Value, json};
 
@@ -187,15 +187,13 @@ async fn json_statistics_alone_skip_files() {
     // struct, and the last one has no statistics at all.
     let actions: Vec<Value> = (0..8_i64)
         .map(|file| {
-            let (least, most) = (file * 10, file * 10 + 9);
-            let stats = json!({"numRecords": 10, "minValues": {"id": least}, "maxValues": {"id": most}, "nullCount": {"id": 0}});
-            let mut action = add(&format!("f{file}"));
-            match file {
-                1 | 4 | 6 => action["add"]["stats"] = json!(stats.to_string()),
-                7 => {}
-                _ => action["add"]["stats_parsed"] = stats,
-            }
-            action
+            let stats = stats_of_ids(file * 10..=file * 10 + 9);
+            let fields = match file {
+                1 | 4 | 6 => json!({"stats": stats.to_string()}),
+                7 => json!({}),
+                _ => json!({"stats_parsed": stats}),
+            };
+            with(add(&format!("f{file}")), fields)
         })
         .collect();
     // A checkpoint of JSON lines has statistics only as text.
@@ -225,16 +223,14 @@ async fn missing_statistics_leave_other_json_unread() {
     };
     let actions: Vec<Value> = (0..20_000_i64)
         .map(|file| {
-            let mut action = add(&format!("f{file}"));
-            if file != 7 {
-                let stats =
-                    json!({"numRecords": 10, "minValues": {"id": file}, "maxValues": {"id": file}, "nullCount": {"id": 0}});
-                action["add"]["stats_parsed"] = stats.clone();
-                let noise: String = (0..16).map(|_| noise()).collect();
-                action["add"]["stats"] =
-                    json!(format!("{},\"noise\":\"{noise}\"}}", stats.to_string().strip_suffix('}').unwrap()));
+            let action = add(&format!("f{file}"));
+            if file == 7 {
+                return action;
             }
-            action
+            let stats = stats_of_ids(file..=file);
+            let noise: String = (0..16).map(|_| noise()).collect();
+            let text = format!("{},\"noise\":\"{noise}\"}}", stats.to_string().strip_suffix('}').unwrap());
+            with(action, json!({"stats_parsed": stats, "stats": text}))
         })
         .collect();
     let builder = TableBuilder::new();

@@ -14,7 +14,7 @@ use lakebed_core::log::segment::{CheckpointFiles, plan};
 use lakebed_io::log::ReadHint;
 use lakebed_io::parquet::{Cores, ReadOptions};
 use lakebed_io::{checkpoint, log};
-use lakebed_tests::action::{add, metadata, protocol, remove, unchanged};
+use lakebed_tests::action::{VECTOR_FILE, add, metadata, protocol, remove, remove_at, unchanged, vector, with};
 use lakebed_tests::{Fault, Form, TableBuilder};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -145,17 +145,12 @@ async fn an_empty_table_has_a_checkpoint_too() {
 async fn expired_tombstones_and_removed_domains_are_forgotten() {
     let domain =
         |name: &str, removed: bool| json!({"domainMetadata": {"domain": name, "configuration": "{}", "removed": removed}});
-    let removed_at = |path: &str, time: Option<i64>| {
-        let mut action = remove(path);
-        action["remove"]["deletionTimestamp"] = time.map_or(Value::Null, Value::from);
-        action
-    };
     let builder = TableBuilder::new();
     builder
         .commit(&[
-            removed_at("young", Some(NOW_MS - WEEK_MS + 1)),
-            removed_at("old", Some(NOW_MS - WEEK_MS)),
-            removed_at("ageless", None),
+            remove_at("young", NOW_MS - WEEK_MS + 1),
+            remove_at("old", NOW_MS - WEEK_MS),
+            with(remove("ageless"), json!({"deletionTimestamp": null})),
             domain("kept", false),
             domain("dropped", false),
         ])
@@ -165,7 +160,7 @@ async fn expired_tombstones_and_removed_domains_are_forgotten() {
     let expected = [
         builder.protocol().clone(),
         builder.metadata().clone(),
-        unchanged(removed_at("young", Some(NOW_MS - WEEK_MS + 1))),
+        unchanged(remove_at("young", NOW_MS - WEEK_MS + 1)),
         domain("kept", false),
     ];
     assert_eq!(actions(&builder).await, lines(expected));
@@ -195,10 +190,7 @@ async fn with_statistics(properties: &[(&str, &str)], stats: &Value, partition: 
     let columns = ["id long", "at timestamp", "price decimal(20,3)", "ratio double", "name string", "flag boolean", "day date"];
     let features = ["deletionVectors"];
     let builder = TableBuilder::with(protocol(&features, &features), metadata(&columns, &["day"], properties));
-    let mut file = add("a");
-    file["add"]["stats"] = json!(stats.to_string());
-    file["add"]["partitionValues"] = partition.clone();
-    builder.commit(&[file]).await;
+    builder.commit(&[with(add("a"), json!({"stats": stats.to_string(), "partitionValues": partition}))]).await;
     builder
 }
 
@@ -391,21 +383,17 @@ async fn a_refreshed_snapshot_writes_the_same_checkpoint() {
 
 #[tokio::test]
 async fn all_columns_of_a_file_are_kept() {
-    let vector =
-        json!({"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6});
-    let mut file = add("a b%20c");
-    file["add"]["tags"] = json!({"ZCUBE_ID": "x", "nothing": null});
-    file["add"]["deletionVector"] = vector.clone();
-    file["add"]["baseRowId"] = json!(11);
-    file["add"]["defaultRowCommitVersion"] = json!(3);
-    file["add"]["clusteringProvider"] = json!("liquid");
-    let mut gone = remove("gone");
-    gone["remove"]["extendedFileMetadata"] = json!(true);
-    gone["remove"]["partitionValues"] = json!({});
-    gone["remove"]["size"] = json!(5);
-    gone["remove"]["deletionVector"] = vector;
-    gone["remove"]["baseRowId"] = json!(1);
-    gone["remove"]["defaultRowCommitVersion"] = json!(2);
+    let vector = vector("u", VECTOR_FILE, 4);
+    let fields = json!({
+        "tags": {"ZCUBE_ID": "x", "nothing": null}, "deletionVector": vector, "baseRowId": 11, "defaultRowCommitVersion": 3,
+        "clusteringProvider": "liquid",
+    });
+    let file = with(add("a b%20c"), fields);
+    let fields = json!({
+        "extendedFileMetadata": true, "partitionValues": {}, "size": 5, "deletionVector": vector, "baseRowId": 1,
+        "defaultRowCommitVersion": 2,
+    });
+    let gone = with(remove("gone"), fields);
     let builder = TableBuilder::new();
     builder.commit(&[file.clone(), gone.clone()]).await;
     let expected = lines([builder.protocol().clone(), builder.metadata().clone(), unchanged(file), unchanged(gone)]);

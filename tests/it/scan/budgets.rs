@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::action::add;
+use lakebed_tests::action::{add, stats_of_ids, with};
 use serde_json::json;
 
 #[tokio::test]
@@ -17,12 +17,8 @@ async fn selective_scan_opens_only_candidate_files() {
         let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as _), ("name", Arc::new(names) as _)]).unwrap();
         let name = format!("f{file}.parquet");
         let size = builder.put_data(&name, &batch).await;
-        let stats =
-            json!({"numRecords": 10, "minValues": {"id": file * 10}, "maxValues": {"id": file * 10 + 9}, "nullCount": {"id": 0}});
-        let mut action = add(&name);
-        action["add"]["size"] = json!(size);
-        action["add"]["stats"] = json!(stats.to_string());
-        actions.push(action);
+        let stats = stats_of_ids(file * 10..=file * 10 + 9).to_string();
+        actions.push(with(add(&name), json!({"size": size, "stats": stats})));
     }
     builder.commit(&actions).await;
     let snapshot = builder.table().snapshot().await.unwrap();

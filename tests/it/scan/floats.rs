@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{Float64Array, RecordBatch};
 use lakebed_tests::TableBuilder;
-use lakebed_tests::action::{metadata, protocol};
+use lakebed_tests::action::{VECTOR_FILE, add, metadata, protocol, vector, with, with_vector};
 use lakebed_tests::table::parquet_bytes_with;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -36,11 +36,9 @@ async fn files_marked(created_by: &str, keys: Option<Vec<KeyValue>>) -> (TableBu
         let bytes = parquet_bytes_with(&rows, properties);
         let bounds = |row: i32| json!({"d": f64::from(number * 1000 + row)});
         let stats = json!({"numRecords": 1000, "minValues": bounds(0), "maxValues": bounds(999), "nullCount": {"d": 0}});
-        adds.push(
-            json!({"add": {"path": format!("{table}-{number}"), "partitionValues": {}, "size": bytes.len(), "modificationTime": 1,
-            "dataChange": true, "stats": stats.to_string()}}),
-        );
-        builder.put(&format!("{table}-{number}"), bytes).await;
+        let path = format!("{table}-{number}");
+        adds.push(with(add(&path), json!({"size": bytes.len(), "stats": stats.to_string()})));
+        builder.put(&path, bytes).await;
     }
     (builder, adds)
 }
@@ -106,7 +104,7 @@ async fn tag_marks_lakebed_files_in_checkpoint() {
     for is_checkpoint in [false, true] {
         let (builder, mut adds) = files("any").await;
         for add in &mut adds {
-            add["add"]["tags"] = json!({"lakebed.completeStats": "true"});
+            *add = with(add.take(), json!({"tags": {"lakebed.completeStats": "true"}}));
         }
         builder.commit(&adds).await;
         if is_checkpoint {
@@ -121,8 +119,8 @@ async fn tag_marks_lakebed_files_in_checkpoint() {
 #[tokio::test]
 async fn vector_makes_statistics_of_file_uncertain() {
     let (builder, mut adds) = files("any").await;
-    for (number, add) in adds.iter_mut().enumerate() {
-        add["add"]["deletionVector"] = json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k^{number}"), "sizeInBytes": 40, "cardinality": 1});
+    for (number, add) in (1..).zip(&mut adds) {
+        *add = with_vector(add.take(), vector("u", VECTOR_FILE, number));
     }
     adds.insert(0, info(DELTA_SPARK, "DELETE"));
     builder.commit(&adds).await;

@@ -5,13 +5,13 @@ use arrow_array::cast::AsArray;
 use futures::TryStreamExt;
 use lakebed::{Error, Snapshot};
 use lakebed_core::ErrorKind;
-use lakebed_tests::action::{metadata, protocol, remove};
+use lakebed_tests::action::{add, metadata, protocol, remove, stats_of_ids, with};
 use lakebed_tests::{Form, TableBuilder};
 use serde_json::{Value, json};
 
 /// Returns a file of partition `p`.
 fn part(name: &str, p: i32) -> Value {
-    json!({"add": {"path": name, "partitionValues": {"p": p.to_string()}, "size": 100, "modificationTime": 1, "dataChange": true}})
+    with(add(name), json!({"partitionValues": {"p": p.to_string()}}))
 }
 
 /// Returns the paths of the files of a scan.
@@ -49,10 +49,9 @@ async fn filter_fails_on_live_files_only() {
 #[tokio::test]
 async fn large_commits_are_planned_like_small_ones() {
     let file = |number: i64| {
-        let stats = json!({"numRecords": 10, "minValues": {"id": number * 10}, "maxValues": {"id": number * 10 + 9}, "nullCount": {"id": 0},
-            "padding": "x".repeat(7000)});
-        json!({"add": {"path": format!("f{number}"), "partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": true,
-            "stats": stats.to_string()}})
+        let mut stats = stats_of_ids(number * 10..=number * 10 + 9);
+        stats["padding"] = json!("x".repeat(7000));
+        with(add(&format!("f{number}")), json!({"stats": stats.to_string()}))
     };
     let builder = TableBuilder::new();
     builder.commit(&(0..5000).map(file).collect::<Vec<_>>()).await;

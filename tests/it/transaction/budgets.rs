@@ -22,7 +22,7 @@ async fn cost(lake: &Lake, snapshot: &Snapshot, others: u64) -> [Requests; 2] {
     requests(lake);
     let mut append = begin_on(snapshot).await;
     let to_begin = requests(lake);
-    append.add([add(&file("n", "1", 0))]);
+    append.add([to_add(&file("n", "1", 0))]);
     for version in 1..=others {
         lake.put_commit(snapshot.version() + version, &[json!({"commitInfo": {"isBlindAppend": true}})]).await;
     }

@@ -16,7 +16,7 @@ const FIRST: &str = "00000000000000000001.json";
 async fn check(is_late: bool, faults: &[(Fault, usize)], expected: u64) {
     let lake = two_files().await;
     let mut append = begin(&lake).await;
-    append.add([add(&file("n", "1", 0))]);
+    append.add([to_add(&file("n", "1", 0))]);
     if is_late {
         lake.put_commit(1, &[json!({"commitInfo": {"txnId": "another"}})]).await;
     }
@@ -48,7 +48,7 @@ async fn taken_version_after_lost_reply_is_recognized() {
 async fn commit_without_any_reply_is_unknown() {
     let lake = two_files().await;
     let mut append = begin(&lake).await;
-    append.add([add(&file("n", "1", 0))]);
+    append.add([to_add(&file("n", "1", 0))]);
     lake.observed.fail_with(FIRST, Fault::LostReply, 1);
     lake.observed.fail_with(FIRST, Fault::Unavailable, usize::MAX);
     let error = commit(append).await.unwrap_err();
@@ -61,7 +61,7 @@ async fn commit_without_any_reply_is_unknown() {
 async fn commit_refused_by_store_is_absent() {
     let lake = two_files().await;
     let mut append = begin(&lake).await;
-    append.add([add(&file("n", "1", 0))]);
+    append.add([to_add(&file("n", "1", 0))]);
     lake.observed.fail_with(FIRST, Fault::Denied, 1);
     let error = commit(append).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Store { retryable: false, not_found: false, .. }), "{error}");

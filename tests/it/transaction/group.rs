@@ -18,7 +18,7 @@ use super::kit::*;
 
 async fn append(lake: &Lake, path: &str) -> Transaction {
     let mut transaction = begin(lake).await;
-    transaction.add([add(&file(path, "1", 0))]);
+    transaction.add([to_add(&file(path, "1", 0))]);
     transaction
 }
 
@@ -36,7 +36,7 @@ async fn an_append_that_is_refused_fails_alone() {
     let lake = two_files().await;
     let sound = append(&lake, "c").await;
     let mut other = begin(&lake).await;
-    other.add([Add { partition_values: HashMap::new(), ..add(&file("d", "1", 0)) }]);
+    other.add([Add { partition_values: HashMap::new(), ..to_add(&file("d", "1", 0)) }]);
     let (refused, done) = join(commit(other), commit(sound)).await;
     assert_eq!(*refused.unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(done.unwrap().version, 1);

@@ -15,7 +15,7 @@ use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::builder::FileBatchBuilder;
 use lakebed_core::log::files::FileBatch;
 use lakebed_tests::Lake;
-use lakebed_tests::action::{metadata, protocol};
+use lakebed_tests::action::{add_ids, metadata, protocol, with};
 use serde_json::{Value, json};
 
 pub(super) const FEATURES: [&str; 4] = ["deletionVectors", "domainMetadata", "inCommitTimestamp", "rowTracking"];
@@ -29,12 +29,7 @@ pub(super) async fn two_files() -> Lake {
 pub(super) async fn two_files_with(protocol: Value, properties: &[(&str, &str)]) -> Lake {
     let lake = Lake::empty();
     let metadata = metadata(&["p string", "id long"], &["p"], properties);
-    let tracked = |file: Value, base: i64| {
-        let mut file = file;
-        file["baseRowId"] = json!(base);
-        file["defaultRowCommitVersion"] = json!(0);
-        json!({"add": file})
-    };
+    let tracked = |file: Value, base: i64| with(file, json!({"baseRowId": base, "defaultRowCommitVersion": 0}));
     let mark = json!({"domain": "delta.rowTracking", "configuration": "{\"rowIdHighWaterMark\":19}", "removed": false});
     let info = json!({"commitInfo": {"inCommitTimestamp": 1_600_000_000_000_i64}});
     let adds = [tracked(file("a", "1", 0), 0), tracked(file("b", "2", 0), 10)];
@@ -77,16 +72,14 @@ pub(super) async fn paths(snapshot: &Snapshot) -> BTreeSet<String> {
     batches.iter().flat_map(of).collect()
 }
 
-/// Returns a file of one partition with ten ids.
+/// The `add` of a file of one partition with ten ids.
 pub(super) fn file(path: &str, p: &str, first: i64) -> Value {
-    let stats = json!({"numRecords": 10, "minValues": {"id": first}, "maxValues": {"id": first + 9}, "nullCount": {"id": 0}});
-    json!({
-        "path": path, "partitionValues": {"p": p}, "size": 100, "modificationTime": 1, "dataChange": true, "stats": stats.to_string(),
-    })
+    add_ids(path, p, first..=first + 9)
 }
 
-pub(super) fn add(file: &Value) -> Add {
-    serde_json::from_value(file.clone()).unwrap()
+/// The file of an `add` as lakebed's type.
+pub(super) fn to_add(file: &Value) -> Add {
+    serde_json::from_value(file["add"].clone()).unwrap()
 }
 
 pub(super) fn a() -> Value {
@@ -95,7 +88,7 @@ pub(super) fn a() -> Value {
 
 pub(super) fn batch(files: &[Value]) -> FileBatch {
     let mut batch = FileBatchBuilder::default();
-    files.iter().for_each(|file| batch.append(&AddRef::from(add(file))).unwrap());
+    files.iter().for_each(|file| batch.append(&AddRef::from(to_add(file))).unwrap());
     batch.finish().unwrap()
 }
 
@@ -114,14 +107,14 @@ pub(super) fn read(transaction: &mut Transaction, p: &str, files: &[Value]) {
 pub(super) fn optimize(transaction: &mut Transaction, gone: &[Value], into: &str) {
     transaction.read().files(&batch(gone)).unwrap();
     transaction.remove(batch(gone), false);
-    transaction.add([Add { data_change: false, ..add(&file(into, "1", 0)) }]);
+    transaction.add([Add { data_change: false, ..to_add(&file(into, "1", 0)) }]);
 }
 
 /// Deletes rows of the file `a` in its first state.
 pub(super) async fn delete_rows(transaction: &mut Transaction, positions: &[u64]) {
     let mut rows = DeletionVector::new();
     positions.iter().for_each(|position| assert!(rows.insert(*position)));
-    transaction.delete_rows(vec![(add(&a()), rows)]).await.unwrap();
+    transaction.delete_rows(vec![(to_add(&a()), rows)]).await.unwrap();
 }
 
 pub(super) fn conflict(error: &Error) -> (ConflictKind, u64) {

@@ -6,7 +6,7 @@ use futures::future::{BoxFuture, join_all};
 use lakebed::transaction::{CommitSettings, Partitions, Transaction};
 use lakebed_core::ConflictKind::{self, *};
 use lakebed_core::action::{Action, Metadata};
-use lakebed_tests::action::protocol;
+use lakebed_tests::action::{add, protocol, with};
 use serde_json::{Value, json};
 
 use lakebed_tests::Lake;
@@ -17,8 +17,8 @@ type Deed = fn(&mut Transaction) -> BoxFuture<'_, ()>;
 
 /// The kinds of transactions, by name.
 const DEEDS: [(&str, Deed); 13] = [
-    ("append", |t| Box::pin(async { t.add([add(&file("n", "1", 0))]) })),
-    ("append to 2", |t| Box::pin(async { t.add([add(&file("n2", "2", 0))]) })),
+    ("append", |t| Box::pin(async { t.add([to_add(&file("n", "1", 0))]) })),
+    ("append to 2", |t| Box::pin(async { t.add([to_add(&file("n2", "2", 0))]) })),
     ("delete 1", |t| {
         Box::pin(async {
             read(t, "1", &[a()]);
@@ -28,14 +28,14 @@ const DEEDS: [(&str, Deed); 13] = [
     ("copy 1", |t| {
         Box::pin(async {
             read(t, "1", &[a()]);
-            t.add([add(&file("copy", "2", 0))]);
+            t.add([to_add(&file("copy", "2", 0))]);
         })
     }),
     ("overwrite", |t| {
         Box::pin(async {
             t.read().all();
             t.remove(batch(&[a(), file("b", "2", 0)]), true);
-            t.add([add(&file("all", "1", 0))]);
+            t.add([to_add(&file("all", "1", 0))]);
         })
     }),
     ("optimize 1", |t| Box::pin(async { optimize(t, &[a()], "o") })),
@@ -172,7 +172,7 @@ async fn delete_of_moved_rows_conflicts_with_reader() {
     let lake = two_files().await;
     let mut late = begin(&lake).await;
     read(&mut late, "1", &[a()]);
-    late.add([add(&file("copy", "2", 0))]);
+    late.add([to_add(&file("copy", "2", 0))]);
     let mut moving = begin(&lake).await;
     optimize(&mut moving, &[a()], "o");
     commit(moving).await.unwrap();
@@ -189,7 +189,7 @@ async fn many_winners_are_checked_at_once() {
     let late = begin(&lake).await;
     for number in 1..=40 {
         let mut other = begin(&lake).await;
-        other.add([add(&file(&format!("o{number}"), "2", 0))]);
+        other.add([to_add(&file(&format!("o{number}"), "2", 0))]);
         assert_eq!(commit(other).await.unwrap().version, number);
     }
     let mut late = late;
@@ -207,7 +207,7 @@ async fn appends_with_own_metadata_all_commit() {
     for number in 0..20 {
         let settings = CommitSettings { user_metadata: Some("my own".to_owned()), ..CommitSettings::default() };
         let mut one = Transaction::begin(&lake.table.snapshot().await.unwrap(), settings).await.unwrap();
-        one.add([add(&file(&format!("n{number}"), "1", 0))]);
+        one.add([to_add(&file(&format!("n{number}"), "1", 0))]);
         all.push(one);
     }
     let mut versions: Vec<u64> =
@@ -222,7 +222,7 @@ async fn commit_out_of_time_commits_nothing() {
     let lake = two_files().await;
     let snapshot = lake.table.snapshot().await.unwrap();
     let mut late = Transaction::begin(&snapshot, impatient()).await.unwrap();
-    late.add([add(&file("n", "1", 0))]);
+    late.add([to_add(&file("n", "1", 0))]);
     lake.put_commit(1, &[json!({"commitInfo": {}})]).await;
     // The answers to the put and to the read of the version are both lost, so time passes.
     lake.observed.fail("00000000000000000001.json", 2);
@@ -238,15 +238,13 @@ async fn rebase_recomputes_what_depends_on_version() {
     let properties = [("delta.enableInCommitTimestamps", "true"), ("delta.enableDeletionVectors", "true")];
     let lake = two_files_with(protocol(&["deletionVectors"], &FEATURES), &properties).await;
     let mut late = begin(&lake).await;
-    late.add([add(&file("late", "1", 0))]);
-    // The timestamp is of a clock that is ahead.
+    late.add([to_add(&file("late", "1", 0))]);
+    // From a clock that is ahead.
     let ahead = 1_800_000_000_000_i64;
-    let mut theirs = file("first", "1", 0);
-    theirs["baseRowId"] = json!(20);
-    theirs["defaultRowCommitVersion"] = json!(1);
+    let theirs = with(file("first", "1", 0), json!({"baseRowId": 20, "defaultRowCommitVersion": 1}));
     let mark = json!({"domain": "delta.rowTracking", "configuration": "{\"rowIdHighWaterMark\":29}", "removed": false});
     let info = json!({"commitInfo": {"inCommitTimestamp": ahead}});
-    lake.put_commit(1, &[info, json!({"add": theirs}), json!({"domainMetadata": mark})]).await;
+    lake.put_commit(1, &[info, theirs, json!({"domainMetadata": mark})]).await;
     assert_eq!(commit(late).await.unwrap().version, 2);
     let mut told = Vec::new();
     for action in lake.actions(2).await.unwrap() {
@@ -298,9 +296,8 @@ async fn partitions_conflict_however_values_are_spelled() {
         let version = late.snapshot().unwrap().version() + 1;
         let partitions = Partitions::new(late.snapshot(), vec!["t".to_owned(), "d".to_owned()], HashSet::from([own.clone()]));
         late.read().partitions(partitions);
-        let mut added = file(&format!("n{number}"), "", 0);
-        added["partitionValues"] = theirs.clone();
-        lake.put_commit(version, &[json!({"add": added})]).await;
+        let added = with(add(&format!("n{number}")), json!({"partitionValues": theirs}));
+        lake.put_commit(version, &[added]).await;
         late.set_application("app", 1);
         let found = commit(late).await.map_err(|error| conflict(&error).0).map(|_| ());
         assert_eq!(found, if is_same { Err(ConcurrentAppend) } else { Ok(()) }, "{own:?} {theirs}");

@@ -6,7 +6,7 @@ use lakebed::{Env, Snapshot};
 use lakebed_core::log::checksum::{FileChanges, VersionChecksum};
 use lakebed_core::path::{LogKind, LogPath, checksum_name};
 use lakebed_io::log;
-use lakebed_tests::action::{add, metadata, protocol, remove, text};
+use lakebed_tests::action::{VECTOR_FILE, add, metadata, protocol, remove, remove_of, text, vector, with, with_vector};
 use lakebed_tests::{Fault, TableBuilder};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -53,11 +53,8 @@ async fn checksums_of_random_logs_match_state() {
 
 #[tokio::test]
 async fn a_checksum_is_never_guessed() {
-    let small = |mut action: Value| {
-        action["remove"]["size"] = json!(100);
-        action
-    };
-    // The writer does not know the exact file changes.
+    let small = |action: Value| with(action, json!({"size": 100}));
+    // What its writer does not vouch for.
     let mut builder = TableBuilder::new();
     next(&mut builder, &[add("a")]).await.unwrap();
     let (snapshot, unknown) = commit(&mut builder, &[add("b")], FileChanges::Unknown).await;
@@ -104,9 +101,7 @@ async fn vectors_are_counted_once_allowed() {
     let upgrade = protocol(&["deletionVectors"], &["deletionVectors"]);
     let checksum = next(&mut builder, &[upgrade]).await.unwrap();
     assert_eq!((checksum.num_deletion_vectors, checksum.num_deleted_records), (Some(0), Some(0)));
-    let mut file = add("b");
-    file["add"]["deletionVector"] =
-        json!({"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 40, "cardinality": 6});
+    let file = with_vector(add("b"), vector("u", VECTOR_FILE, 1));
     let checksum = next(&mut builder, &[file]).await.unwrap();
     assert_eq!((checksum.num_deletion_vectors, checksum.num_deleted_records), (Some(1), Some(6)));
 }
@@ -188,8 +183,6 @@ async fn failed_upkeep_is_reported_commit_stands() {
 async fn removed_files_leave_the_sums() {
     let mut builder = TableBuilder::new();
     next(&mut builder, &[add("a"), add("b")]).await.unwrap();
-    let mut gone = remove("a");
-    gone["remove"]["size"] = json!(100);
-    let checksum = next(&mut builder, &[gone]).await.unwrap();
+    let checksum = next(&mut builder, &[remove_of(&add("a"))]).await.unwrap();
     assert_eq!((checksum.num_files, checksum.table_size_bytes), (1, 100));
 }

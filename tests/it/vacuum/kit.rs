@@ -66,28 +66,6 @@ pub(super) async fn vacuum(table: &TableBuilder, options: VacuumOptions) -> Resu
     Ok(Outcome { version: outcome.version, metrics: outcome.metrics, paths })
 }
 
-pub(super) fn added(path: &str) -> Value {
-    json!({"add": {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true}})
-}
-
-pub(super) fn removed(path: &str, at_ms: i64) -> Value {
-    json!({"remove": {"path": path, "deletionTimestamp": at_ms, "dataChange": true, "size": 1}})
-}
-
-pub(super) fn vector(storage: &str, text: &str, offset: i32) -> Value {
-    let mut vector = json!({"storageType": storage, "pathOrInlineDv": text, "sizeInBytes": 40, "cardinality": 6});
-    if storage != "i" {
-        vector["offset"] = json!(offset);
-    }
-    vector
-}
-
-pub(super) fn with_vector(mut action: Value, vector: Value) -> Value {
-    let (_, file) = action.as_object_mut().unwrap().iter_mut().next().unwrap();
-    file["deletionVector"] = vector;
-    action
-}
-
 pub(super) fn inventory_of(rows: &[(String, i64)]) -> RecordBatch {
     let paths = StringArray::from_iter_values(rows.iter().map(|(path, _)| path));
     let times = Int64Array::from_iter_values(rows.iter().map(|(_, time)| *time));

@@ -3,6 +3,7 @@
 use lakebed::ErrorKind;
 use lakebed::vacuum::{VacuumMode, VacuumOptions};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::action::{add, cdc, remove_at, vector, with_vector};
 
 use super::kit::*;
 use super::{PREFIXED, SHARED};
@@ -15,24 +16,24 @@ fn lite() -> VacuumOptions {
 /// fourth commit adds the file of the second one again.
 async fn lived() -> TableBuilder {
     let builder = timed().await;
-    let change =
-        serde_json::json!({"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": false}});
     builder
         .commit(&[
             info(&builder, 50),
-            with_vector(removed("a.parquet", builder.days_ago(50)), vector("u", PREFIXED.0, 1)),
-            change,
+            with_vector(remove_at("a.parquet", builder.days_ago(50)), vector("u", PREFIXED.0, 1)),
+            cdc("_change_data/c.parquet"),
         ])
         .await;
-    builder.commit(&[info(&builder, 40), removed("back.parquet", builder.days_ago(40))]).await;
-    builder.commit(&[info(&builder, 9), with_vector(removed("b.parquet", builder.days_ago(9)), vector("u", SHARED.0, 1))]).await;
-    builder.commit(&[info(&builder, 8), added("back.parquet"), removed("again.parquet", builder.days_ago(8))]).await;
+    builder.commit(&[info(&builder, 40), remove_at("back.parquet", builder.days_ago(40))]).await;
+    builder
+        .commit(&[info(&builder, 9), with_vector(remove_at("b.parquet", builder.days_ago(9)), vector("u", SHARED.0, 1))])
+        .await;
+    builder.commit(&[info(&builder, 8), add("back.parquet"), remove_at("again.parquet", builder.days_ago(8))]).await;
     let shared = vector("u", SHARED.0, 60);
     builder
         .commit(&[
             info(&builder, 2),
-            with_vector(removed("young.parquet", builder.days_ago(2)), shared),
-            removed("again.parquet", builder.days_ago(2)),
+            with_vector(remove_at("young.parquet", builder.days_ago(2)), shared),
+            remove_at("again.parquet", builder.days_ago(2)),
         ])
         .await;
     builder.put_all(&["a.parquet", "b.parquet", "back.parquet", "again.parquet", "young.parquet", "nobody.parquet"]).await;
@@ -60,7 +61,7 @@ async fn lite_vacuum_skips_commits_already_seen() {
     let builder = lived().await;
     vacuum(&builder, lite()).await.unwrap();
     builder.put_all(&["a.parquet"]).await;
-    builder.checkpoint(5, &[added("back.parquet")]).await;
+    builder.checkpoint(5, &[add("back.parquet")]).await;
     for version in 0..4 {
         builder.delete_log(&format!("{version:020}.json")).await;
     }
@@ -74,7 +75,7 @@ async fn lite_vacuum_skips_commits_already_seen() {
 #[tokio::test]
 async fn lite_vacuum_without_commits_demands_full() {
     let builder = lived().await;
-    builder.checkpoint(5, &[added("back.parquet")]).await;
+    builder.checkpoint(5, &[add("back.parquet")]).await;
     builder.delete_log("00000000000000000001.json").await;
     let error = vacuum(&builder, lite()).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::VersionNotFound);
@@ -90,8 +91,8 @@ async fn lite_vacuum_without_commits_demands_full() {
 #[tokio::test]
 async fn lite_vacuum_remembers_removal_from_future() {
     let builder = timed().await;
-    builder.commit(&[info(&builder, 20), removed("a.parquet", builder.days_ago(20))]).await;
-    builder.commit(&[info(&builder, 10), removed("b.parquet", builder.days_ago(1))]).await;
+    builder.commit(&[info(&builder, 20), remove_at("a.parquet", builder.days_ago(20))]).await;
+    builder.commit(&[info(&builder, 10), remove_at("b.parquet", builder.days_ago(1))]).await;
     builder.put_all(&["a.parquet", "b.parquet"]).await;
     assert_eq!(vacuum(&builder, lite()).await.unwrap().paths, ["a.parquet"]);
     assert_eq!(last(&builder).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":1}"#);

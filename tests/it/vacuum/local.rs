@@ -7,11 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use lakebed::Table;
 use lakebed::vacuum::{VacuumOptions, VacuumOutcome};
-use lakebed_tests::action::{metadata, protocol, text};
+use lakebed_tests::action::{add, metadata, protocol, text};
 use serde_json::Value;
 use tempfile::TempDir;
-
-use super::kit::*;
 
 #[expect(clippy::disallowed_methods, reason = "the ages of files are those of the machine")]
 fn days_ago(days: u64) -> SystemTime {
@@ -55,7 +53,7 @@ async fn what_is_younger_than_the_retention_stays() {
 
 #[tokio::test]
 async fn hadoops_checksums_go_with_their_files() {
-    let root = table(&[added("live.parquet")]);
+    let root = table(&[add("live.parquet")]);
     for name in ["live.parquet", ".live.parquet.crc", "p=1/gone.parquet", "p=1/.gone.parquet.crc", ".other.crc"] {
         put(root.path(), name, 9);
     }
@@ -91,7 +89,7 @@ async fn old_empty_folders_go_and_others_stay() {
 #[tokio::test]
 async fn vacuum_leaves_links_and_their_targets() {
     use std::os::unix::fs::symlink;
-    let root = table(&[added("link/a.parquet"), added("b-link.parquet")]);
+    let root = table(&[add("link/a.parquet"), add("b-link.parquet")]);
     let elsewhere = TempDir::new().unwrap();
     put(elsewhere.path(), "theirs.parquet", 9);
     put(root.path(), "real/a.parquet", 9);

@@ -1,7 +1,7 @@
 //! Vacuums during commits of other writers.
 
 use lakebed::vacuum::VacuumOptions;
-use lakebed_tests::action::protocol;
+use lakebed_tests::action::{add, metadata, protocol, remove_at};
 use serde_json::Value;
 
 use super::kit::*;
@@ -10,7 +10,7 @@ use super::kit::*;
 /// Returns the deleted paths or the error, and the paths that are left.
 async fn overtaken_by(actions: &[Value]) -> (Result<Vec<String>, lakebed::Error>, Vec<String>) {
     let builder = table().await;
-    builder.commit(&[removed("a.parquet", builder.days_ago(9)), removed("b.parquet", builder.days_ago(9))]).await;
+    builder.commit(&[remove_at("a.parquet", builder.days_ago(9)), remove_at("b.parquet", builder.days_ago(9))]).await;
     builder.put_all(&["a.parquet", "b.parquet"]).await;
     let keeper = builder.observed().hold("00000000000000000002.json".to_owned());
     let vacuum = vacuum(&builder, VacuumOptions::default());
@@ -25,14 +25,14 @@ async fn overtaken_by(actions: &[Value]) -> (Result<Vec<String>, lakebed::Error>
 
 #[tokio::test]
 async fn vacuum_keeps_file_added_meanwhile() {
-    let (gone, left) = overtaken_by(&[added("a.parquet")]).await;
+    let (gone, left) = overtaken_by(&[add("a.parquet")]).await;
     assert_eq!((gone.unwrap(), left), (vec!["b.parquet".to_owned()], vec!["a.parquet".to_owned()]));
 }
 
 #[tokio::test]
 async fn vacuum_keeps_file_readded_and_removed() {
     let now = table().await.days_ago(0);
-    let (gone, _) = overtaken_by(&[removed("a.parquet", now)]).await;
+    let (gone, _) = overtaken_by(&[remove_at("a.parquet", now)]).await;
     assert_eq!(gone.unwrap(), ["b.parquet"]);
 }
 
@@ -46,7 +46,7 @@ async fn vacuum_stops_at_new_unsupported_feature() {
 #[tokio::test]
 async fn vacuum_stops_at_longer_retention() {
     let properties = [("delta.deletedFileRetentionDuration", "interval 30 days")];
-    let changed = lakebed_tests::action::metadata(&["id long"], &[], &properties);
+    let changed = metadata(&["id long"], &[], &properties);
     let (gone, left) = overtaken_by(&[changed]).await;
     assert!(gone.unwrap_err().to_string().contains("168 hours is shorter than the 720 hours"));
     assert_eq!(left, ["a.parquet", "b.parquet"]);

@@ -16,6 +16,7 @@ use lakebed::write::Part;
 use lakebed::{ErrorKind, Result};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::action::add;
 use lakebed_tests::lake::stream_of;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
@@ -275,18 +276,13 @@ async fn new_columns_keep_planned_physical_names() {
 
 #[test]
 fn written_files_outside_table_are_refused() {
-    let bytes = |path: &str| {
-        let add = json!({"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true});
-        json!({
-            "effects": 1, "added": [add], "changes": [], "deleted": [],
-            "new_rows": 1, "copied_rows": 0, "keeps_row_ids": false, "marks": [],
-        })
-        .to_string()
-        .into_bytes()
-    };
-    assert_eq!(Effects::from_bytes(&bytes("a/b.parquet")).unwrap().new_rows(), 1);
+    let bytes =
+        |path: &str| json!({"written_files": 1, "rows": 1, "marks": [], "adds": [add(path)["add"]]}).to_string().into_bytes();
+    assert_eq!(WrittenFiles::from_bytes(&bytes("a/b.parquet")).unwrap().rows(), 1);
     for outside in ["/etc/passwd", "s3://other/x.parquet", "../x.parquet", "_delta_log/00000000000000000000.json"] {
-        assert!(Effects::from_bytes(&bytes(outside)).is_err(), "{outside}");
+        let error = WrittenFiles::from_bytes(&bytes(outside)).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{outside}");
+        assert!(error.message().contains(outside), "{error}");
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
     assert!(refused.message().contains("its format is 9, and this version of lakebed reads format 4"), "{refused}");

@@ -4,9 +4,7 @@
 mod interleavings;
 mod model;
 
-use std::ops::RangeInclusive;
-
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::base::Base;
 use super::draft::{Draft, Removal, VectorChange};
@@ -15,6 +13,7 @@ use crate::action::json::{AddRef, CommitLines};
 use crate::action::{Add, DeletionVectorDescriptor, Metadata};
 use crate::dv::DeletionVector;
 use crate::kit;
+pub(super) use crate::kit::action::{add, add_ids, remove_of, text, unchanged, with, with_vector};
 use crate::kit::schema::{field, struct_of};
 pub(super) use crate::kit::table::protocol_with;
 use crate::log::builder::FileBatchBuilder;
@@ -38,42 +37,28 @@ pub(super) fn base(features: &[&str], configuration: &[(&str, &str)]) -> Base {
 
 /// Returns a file of partition 1 with the ids 0 to 9.
 pub(super) fn a() -> Value {
-    file("a", "1", 0..=9)
+    add_ids("a", "1", 0..=9)
 }
 
 /// Returns a file of partition 1 with the ids 10 to 19.
 pub(super) fn b() -> Value {
-    file("b", "1", 10..=19)
-}
-
-/// Returns the `add` of a file.
-pub(super) fn added(file: Value) -> Value {
-    json!({"add": file})
+    add_ids("b", "1", 10..=19)
 }
 
 /// Returns a draft that adds these files.
 pub(super) fn adding(files: &[Value]) -> Draft {
-    Draft { adds: files.iter().map(add).collect(), ..Draft::default() }
+    Draft { adds: files.iter().map(to_add).collect(), ..Draft::default() }
 }
 
-/// Returns the content of an `add`: a file of one partition, with one row for each of these ids.
-pub(super) fn file(path: &str, p: &str, ids: RangeInclusive<i64>) -> Value {
-    let (first, last) = (*ids.start(), *ids.end());
-    let stats =
-        json!({"numRecords": last - first + 1, "minValues": {"id": first}, "maxValues": {"id": last}, "nullCount": {"id": 0}});
-    json!({
-        "path": path, "partitionValues": {"p": p}, "size": 100, "modificationTime": 1, "dataChange": true, "stats": stats.to_string(),
-    })
-}
-
-pub(super) fn add(file: &Value) -> Add {
-    serde_json::from_value(file.clone()).unwrap()
+/// The file of an `add`.
+pub(super) fn to_add(file: &Value) -> Add {
+    serde_json::from_value(file["add"].clone()).unwrap()
 }
 
 /// Returns these files as a scan finds them.
 pub(super) fn files(files: &[Value]) -> FileBatch {
     let mut batch = FileBatchBuilder::default();
-    files.iter().for_each(|file| batch.append(&AddRef::from(add(file))).unwrap());
+    files.iter().for_each(|file| batch.append(&AddRef::from(to_add(file))).unwrap());
     batch.finish().unwrap()
 }
 
@@ -81,13 +66,7 @@ pub(super) fn removal(gone: &[Value], data_change: bool) -> Removal {
     Removal { files: files(gone), data_change }
 }
 
-/// Returns the file with some keys set.
-pub(super) fn with(mut file: Value, keys: Value) -> Value {
-    file.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
-    file
-}
-
-/// Returns a deletion vector for these rows.
+/// A vector that deletes these rows.
 pub(super) fn rows(positions: &[u64]) -> DeletionVector {
     let mut rows = DeletionVector::new();
     positions.iter().for_each(|position| assert!(rows.insert(*position)));
@@ -102,37 +81,19 @@ pub(super) fn descriptor(positions: &[u64]) -> DeletionVectorDescriptor {
 pub(super) fn vector_change(file: &Value, before: &[u64], more: &[u64]) -> VectorChange {
     let vector = (!before.is_empty()).then(|| descriptor(before));
     VectorChange {
-        before: Add { deletion_vector: vector, ..add(file) },
+        before: Add { deletion_vector: vector, ..to_add(file) },
         after: descriptor(&[before, more].concat()),
         deleted: rows(more),
     }
 }
 
-/// Returns the `remove` of a file with its deletion vector.
-pub(super) fn remove(file: &Value) -> Value {
-    let mut removed = json!({"path": file["path"], "deletionTimestamp": 1, "dataChange": file["dataChange"]});
-    if !file["deletionVector"].is_null() {
-        removed["deletionVector"] = file["deletionVector"].clone();
-    }
-    json!({"remove": removed})
-}
-
-/// Returns the file with a deletion vector.
-pub(super) fn with_vector(file: &Value, positions: &[u64]) -> Value {
-    with(file.clone(), json!({"deletionVector": descriptor(positions)}))
-}
-
-/// Returns the file as part of a commit that changes no data.
-pub(super) fn rearranged(file: Value) -> Value {
-    with(file, json!({"dataChange": false}))
-}
-
-pub(super) fn lines(actions: &[Value]) -> String {
-    actions.iter().map(|action| format!("{action}\n")).collect()
+/// The `add` of a file without these rows.
+pub(super) fn without(file: &Value, positions: &[u64]) -> Value {
+    with_vector(file.clone(), serde_json::to_value(descriptor(positions)).unwrap())
 }
 
 pub(super) fn winner(version: u64, actions: &[Value]) -> Winner {
-    Winner::read(version, [CommitLines::whole(lines(actions).as_bytes(), "winner.json")]).unwrap()
+    Winner::read(version, [CommitLines::whole(&text(actions), "winner.json")]).unwrap()
 }
 
 #[track_caller]

@@ -2,6 +2,12 @@
 //!
 //! A fixture for a single module is in the tests of that module.
 
+/// The actions of the workspace's test kit.
+#[expect(dead_code, reason = "the unit tests of this crate use a part of the file")]
+#[path = "../../../../tests/kit/action.rs"]
+pub mod action;
+/// The arrays and batches of the workspace's test kit.
+#[path = "../../../../tests/kit/arrow.rs"]
 pub mod arrow;
 pub mod commit;
 pub mod listing;

@@ -27,7 +27,7 @@ fn domain(name: &str, mark: i64) -> Value {
 #[test]
 fn advance_over_plain_winner_changes_version_only() {
     let expected = Base { version: Some(5), in_commit_timestamp: None, ..begun() };
-    assert_eq!(known(&advanced(begun(), 5, &[json!({"add": file("a", "1", 0..=9)})])), known(&expected));
+    assert_eq!(known(&advanced(begun(), 5, &[add_ids("a", "1", 0..=9)])), known(&expected));
     assert_eq!(expected.next_version(), 6);
 }
 

@@ -61,7 +61,7 @@ impl Wish {
     }
 
     fn adds(mut self, files: &[Value]) -> Self {
-        self.draft.adds.extend(files.iter().map(add));
+        self.draft.adds.extend(files.iter().map(to_add));
         self
     }
 
@@ -106,9 +106,9 @@ fn blind() -> Value {
 }
 
 fn c() -> Value {
-    file("c", "2", 0..=9)
+    add_ids("c", "2", 0..=9)
 }
 
 fn d() -> Value {
-    file("d", "2", 10..=19)
+    add_ids("d", "2", 10..=19)
 }

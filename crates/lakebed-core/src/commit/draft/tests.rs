@@ -85,21 +85,19 @@ fn actions_of_every_kind_come_after_it() {
     let draft = Draft {
         protocol: Some(protocol_with(&["v2Checkpoint"])),
         metadata: Some(metadata(&[("owner", "me")])),
-        removes: vec![removal(&[file("old", "1", 0..=9)], true), removal(&[], true)],
+        removes: vec![removal(&[add_ids("old", "1", 0..=9)], true), removal(&[], true)],
         cdc: vec![serde_json::from_value(cdc.clone()).unwrap()],
         transactions: vec![serde_json::from_value(txn.clone()).unwrap()],
         domains: vec![domain.clone()],
-        ..adding(&[file("new", "1", 10..=19)])
+        ..adding(&[add_ids("new", "1", 10..=19)])
     };
-    let gone = json!({
-        "path": "old", "deletionTimestamp": NOW, "dataChange": true, "extendedFileMetadata": true, "partitionValues": {"p": "1"}, "size": 100,
-    });
+    let gone = with(remove_of(&add_ids("old", "1", 0..=9)), json!({"deletionTimestamp": NOW}));
     let expected = [
         json!({"protocol": protocol_with(&["v2Checkpoint"])}),
         json!({"metaData": metadata(&[("owner", "me")])}),
         json!({"txn": txn}),
-        json!({"add": file("new", "1", 10..=19)}),
-        json!({"remove": gone}),
+        add_ids("new", "1", 10..=19),
+        gone,
         json!({"cdc": cdc}),
         json!({"domainMetadata": domain}),
     ];
@@ -109,26 +107,22 @@ fn actions_of_every_kind_come_after_it() {
 #[test]
 fn removed_files_stay_known_as_they_were() {
     let kept = json!({
-        "path": "a%20b", "partitionValues": {"p": null}, "size": 100, "tags": {"k": "v", "n": null}, "deletionVector": descriptor(&[1]),
+        "partitionValues": {"p": null}, "tags": {"k": "v", "n": null}, "deletionVector": descriptor(&[1]),
         "baseRowId": 20, "defaultRowCommitVersion": 2,
     });
-    let was =
-        with(kept.clone(), json!({"modificationTime": 1, "dataChange": true, "stats": "{}", "clusteringProvider": "liquid"}));
+    let was = with(with(add("a%20b"), kept.clone()), json!({"stats": "{}", "clusteringProvider": "liquid"}));
+    let gone = with(remove_of(&unchanged(was.clone())), json!({"deletionTimestamp": NOW}));
     let draft = Draft { removes: vec![removal(&[was], false)], ..Draft::default() };
-    let gone = with(kept, json!({"deletionTimestamp": NOW, "dataChange": false, "extendedFileMetadata": true}));
-    check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[json!({"remove": gone})]);
+    check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[with(gone, kept)]);
 }
 
 #[test]
 fn render_vector_change_removes_and_adds_file() {
-    let was = with(file("a", "1", 0..=9), json!({"tags": {"k": "v"}, "baseRowId": 20, "defaultRowCommitVersion": 2}));
+    let was = with(add_ids("a", "1", 0..=9), json!({"tags": {"k": "v"}, "baseRowId": 20, "defaultRowCommitVersion": 2}));
     let draft = Draft { vectors: vec![vector_change(&was, &[1], &[3])], ..Draft::default() };
-    let gone = json!({
-        "path": "a", "deletionTimestamp": NOW, "dataChange": true, "extendedFileMetadata": true, "partitionValues": {"p": "1"}, "size": 100,
-        "tags": {"k": "v"}, "deletionVector": descriptor(&[1]), "baseRowId": 20, "defaultRowCommitVersion": 2,
-    });
-    let back = with(was, json!({"deletionVector": descriptor(&[1, 3])}));
-    check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[json!({"remove": gone}), json!({"add": back})]);
+    let fields = json!({"deletionTimestamp": NOW, "tags": {"k": "v"}, "baseRowId": 20, "defaultRowCommitVersion": 2});
+    let gone = with(remove_of(&without(&was, &[1])), fields);
+    check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[gone, without(&was, &[1, 3])]);
 }
 
 /// Checks the row ids and commit versions of files, and the high-water mark after the commit.
@@ -147,7 +141,7 @@ const TRACKED: [&str; 2] = ["rowTracking", "domainMetadata"];
 
 #[test]
 fn render_gives_row_ids_for_each_base() {
-    let draft = adding(&[file("a", "1", 0..=9), file("b", "1", 0..=4)]);
+    let draft = adding(&[add_ids("a", "1", 0..=9), add_ids("b", "1", 0..=4)]);
     let base = || base(&TRACKED, &[]);
     check_row_ids(&draft, &at(base(), 4, None, -1), &[(0, 5), (10, 5)], Some(r#"{"rowIdHighWaterMark":14}"#));
     check_row_ids(&draft, &at(base(), 8, None, 99), &[(100, 9), (110, 9)], Some(r#"{"rowIdHighWaterMark":114}"#));
@@ -155,26 +149,26 @@ fn render_gives_row_ids_for_each_base() {
 
 #[test]
 fn render_keeps_row_ids_that_files_have() {
-    let moved = with(file("a", "1", 0..=9), json!({"baseRowId": 7, "defaultRowCommitVersion": 2}));
+    let moved = with(add_ids("a", "1", 0..=9), json!({"baseRowId": 7, "defaultRowCommitVersion": 2}));
     let base = || at(base(&TRACKED, &[]), 4, None, 99);
     check_row_ids(&adding(&[moved]), &base(), &[(7, 2)], None);
-    check_row_ids(&adding(&[with(file("a", "1", 0..=9), json!({"baseRowId": 7}))]), &base(), &[(7, 5)], None);
-    let empty = with(file("e", "1", 0..=0), json!({"stats": "{\"numRecords\":0}"}));
+    check_row_ids(&adding(&[with(add_ids("a", "1", 0..=9), json!({"baseRowId": 7}))]), &base(), &[(7, 5)], None);
+    let empty = with(add_ids("e", "1", 0..=0), json!({"stats": "{\"numRecords\":0}"}));
     check_row_ids(&adding(&[empty]), &base(), &[(100, 5)], None);
 }
 
 #[test]
 fn vector_gives_row_ids_to_old_file() {
-    let draft = Draft { vectors: vec![vector_change(&file("a", "1", 0..=9), &[], &[3])], ..Draft::default() };
+    let draft = Draft { vectors: vec![vector_change(&add_ids("a", "1", 0..=9), &[], &[3])], ..Draft::default() };
     check_row_ids(&draft, &at(base(&TRACKED, &[]), 4, None, 99), &[(100, 5)], Some(r#"{"rowIdHighWaterMark":109}"#));
 }
 
 #[test]
 fn render_gives_row_ids_unless_suspended() {
-    let draft = Draft { protocol: Some(protocol_with(&TRACKED)), ..adding(&[file("a", "1", 0..=9)]) };
+    let draft = Draft { protocol: Some(protocol_with(&TRACKED)), ..adding(&[add_ids("a", "1", 0..=9)]) };
     check_row_ids(&draft, &base(&[], &[]), &[(0, 5)], Some(r#"{"rowIdHighWaterMark":9}"#));
     let suspended = base(&TRACKED, &[("delta.rowTrackingSuspended", "true")]);
-    check(&adding(&[file("a", "1", 0..=9)]), &suspended, &[json!({"add": file("a", "1", 0..=9)})]);
+    check(&adding(&[add_ids("a", "1", 0..=9)]), &suspended, &[add_ids("a", "1", 0..=9)]);
 }
 
 /// Checks the in-commit timestamp of a commit on top of `base`.
@@ -246,9 +240,9 @@ fn draft_is_empty_without_actions() {
     let none = Draft { removes: vec![removal(&[], true)], ..Draft::default() };
     let flags = |draft: &Draft| (draft.is_empty(), draft.has_file_actions());
     assert_eq!(flags(&none), (true, false));
-    assert_eq!(flags(&adding(&[file("a", "1", 0..=9)])), (false, true));
+    assert_eq!(flags(&adding(&[add_ids("a", "1", 0..=9)])), (false, true));
     assert_eq!(flags(&Draft { metadata: Some(metadata(&[])), ..Draft::default() }), (false, false));
-    assert_eq!(flags(&Draft { removes: vec![removal(&[file("a", "1", 0..=9)], true)], ..Draft::default() }), (false, true));
+    assert_eq!(flags(&Draft { removes: vec![removal(&[add_ids("a", "1", 0..=9)], true)], ..Draft::default() }), (false, true));
 }
 
 #[test]
@@ -259,8 +253,8 @@ fn draft_that_moves_rows_ignores_additions() {
         assert_eq!([Serializable, WriteSerializable].map(|level| draft.isolation(level)), expected);
     }
     let moving = Draft {
-        removes: vec![removal(&[file("a", "1", 0..=9)], false), removal(&[], true)],
-        ..adding(&[rearranged(file("b", "1", 0..=9))])
+        removes: vec![removal(&[add_ids("a", "1", 0..=9)], false), removal(&[], true)],
+        ..adding(&[unchanged(add_ids("b", "1", 0..=9))])
     };
     let (kept, lowered) = ([Serializable, WriteSerializable], [SnapshotIsolation; 2]);
     check(&Draft::default(), lowered);
@@ -272,9 +266,9 @@ fn draft_that_moves_rows_ignores_additions() {
     check(&Draft { transactions: vec![txn], ..moving.clone() }, kept);
     let domain = DomainMetadata { domain: "d".to_owned(), configuration: String::new(), removed: false };
     check(&Draft { domains: vec![domain], ..moving.clone() }, kept);
-    check(&Draft { vectors: vec![vector_change(&file("a", "1", 0..=9), &[], &[3])], ..moving.clone() }, kept);
-    check(&Draft { removes: vec![removal(&[file("a", "1", 0..=9)], true)], ..Draft::default() }, kept);
-    check(&adding(&[file("a", "1", 0..=9)]), kept);
+    check(&Draft { vectors: vec![vector_change(&add_ids("a", "1", 0..=9), &[], &[3])], ..moving.clone() }, kept);
+    check(&Draft { removes: vec![removal(&[add_ids("a", "1", 0..=9)], true)], ..Draft::default() }, kept);
+    check(&adding(&[add_ids("a", "1", 0..=9)]), kept);
 }
 
 #[test]
@@ -285,21 +279,21 @@ fn draft_is_blind_without_reads_and_removes() {
         read(&mut reads);
         assert_eq!(draft.is_blind_append(&reads), expected);
     }
-    let append = adding(&[file("a", "1", 0..=9)]);
+    let append = adding(&[add_ids("a", "1", 0..=9)]);
     check(&append, |_| {}, true);
     check(&append, |reads| reads.application("app"), true);
     check(&Draft { metadata: Some(metadata(&[])), ..Draft::default() }, |_| {}, true);
     check(&Draft { removes: vec![removal(&[], true)], ..append.clone() }, |_| {}, true);
     check(&append, Reads::whole_table, false);
     check(&append, Reads::by_predicate, false);
-    check(&append, |reads| reads.files(&files(&[file("b", "1", 0..=9)])).unwrap(), false);
-    check(&Draft { removes: vec![removal(&[file("b", "1", 0..=9)], true)], ..append.clone() }, |_| {}, false);
-    check(&Draft { vectors: vec![vector_change(&file("b", "1", 0..=9), &[], &[3])], ..append.clone() }, |_| {}, false);
+    check(&append, |reads| reads.files(&files(&[add_ids("b", "1", 0..=9)])).unwrap(), false);
+    check(&Draft { removes: vec![removal(&[add_ids("b", "1", 0..=9)], true)], ..append.clone() }, |_| {}, false);
+    check(&Draft { vectors: vec![vector_change(&add_ids("b", "1", 0..=9), &[], &[3])], ..append.clone() }, |_| {}, false);
 }
 
 #[test]
 fn render_file_without_row_count_fails() {
-    let draft = adding(&[with(file("a", "1", 0..=9), json!({"stats": null}))]);
+    let draft = adding(&[with(add_ids("a", "1", 0..=9), json!({"stats": null}))]);
     let error = draft.render(&base(&TRACKED, &[]), &operation(), &told(), NOW);
     check_error(
         error,

@@ -5,7 +5,7 @@ use crate::ErrorKind;
 use crate::commit::tests::*;
 
 fn file_of(stats: &str) -> Add {
-    add(&with(file("a", "1", 0..=9), json!({"stats": stats})))
+    to_add(&with(add_ids("a", "1", 0..=9), json!({"stats": stats})))
 }
 
 #[test]

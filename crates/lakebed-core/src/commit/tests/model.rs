@@ -125,9 +125,9 @@ impl World {
         let path = format!("f{}", self.contents.len());
         let keys = rows.iter().map(|(key, _)| *key);
         let stats = json!({"numRecords": rows.len(), "minValues": {"id": keys.clone().min()}, "maxValues": {"id": keys.max()}});
-        let written = with(file(&path, "1", 0..=0), json!({"stats": stats.to_string(), "dataChange": data_change}));
+        let written = with(add_ids(&path, "1", 0..=0), json!({"stats": stats.to_string(), "dataChange": data_change}));
         self.contents.insert(path, rows);
-        add(&written)
+        to_add(&written)
     }
 
     fn base(&self, version: u64) -> Base {

@@ -29,9 +29,9 @@ fn check(draft: &Draft, expected: Option<(ErrorKind, &str)>) {
 #[test]
 fn what_is_right_passes() {
     check(&Draft::default(), None);
-    check(&adding(&[a(), file("b", "2", 0..=9)]), None);
-    check(&removing(vec![removal(&[a()], true), removal(&[file("b", "2", 0..=9)], false)]), None);
-    check(&vectors(&[a(), file("b", "2", 0..=9)]), None);
+    check(&adding(&[a(), add_ids("b", "2", 0..=9)]), None);
+    check(&removing(vec![removal(&[a()], true), removal(&[add_ids("b", "2", 0..=9)], false)]), None);
+    check(&vectors(&[a(), add_ids("b", "2", 0..=9)]), None);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn append_only_table_refuses_removals() {
     check_on(&removing(vec![removal(&[a()], true)]), &base, refused());
     check_on(&vectors(&[a()]), &base, refused());
     // Rows may be moved.
-    check_on(&Draft { removes: vec![removal(&[a()], false)], ..adding(&[rearranged(file("b", "1", 0..=9))]) }, &base, None);
+    check_on(&Draft { removes: vec![removal(&[a()], false)], ..adding(&[unchanged(add_ids("b", "1", 0..=9))]) }, &base, None);
     check_on(&removing(vec![removal(&[], true)]), &base, None);
     // The property may be unset, or set, by the same commit.
     let mut draft = removing(vec![removal(&[a()], true)]);
@@ -57,18 +57,18 @@ fn append_only_table_refuses_removals() {
 fn draft_refuses_path_added_twice() {
     let internal = |message| Some((ErrorKind::Internal, message));
     check(&adding(&[a(), a()]), internal("a: added twice in one commit"));
-    check(&adding(&[a(), with_vector(&a(), &[1])]), internal("a: added twice in one commit"));
+    check(&adding(&[a(), without(&a(), &[1])]), internal("a: added twice in one commit"));
     check(&vectors(&[a(), a()]), internal("a: added twice in one commit"));
-    check(&Draft { adds: vec![add(&a())], ..vectors(&[a()]) }, internal("a: added twice in one commit"));
+    check(&Draft { adds: vec![to_add(&a())], ..vectors(&[a()]) }, internal("a: added twice in one commit"));
     check(&removing(vec![removal(&[a(), a()], true)]), internal("a: removed twice in one commit"));
     check(
-        &removing(vec![removal(&[a()], true), removal(&[with_vector(&a(), &[1])], false)]),
+        &removing(vec![removal(&[a()], true), removal(&[without(&a(), &[1])], false)]),
         internal("a: removed twice in one commit"),
     );
     check(&Draft { removes: vec![removal(&[a()], true)], ..vectors(&[a()]) }, internal("a: removed twice in one commit"));
     check(&Draft { removes: vec![removal(&[a()], true)], ..adding(&[a()]) }, internal("a: removed and added in one commit"));
-    // The two paths are spellings of one location.
-    let spelled = |path: &str| file(path, "1", 0..=9);
+    // Two spellings of one place.
+    let spelled = |path: &str| add_ids(path, "1", 0..=9);
     check(&adding(&[spelled("file:///x/a"), spelled("/x/a")]), internal("/x/a: added twice in one commit"));
 }
 

@@ -23,33 +23,33 @@ fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
 #[test]
 fn winner_adds_and_removes_change_rows() {
     check(&[], &[], &[]);
-    check(&[added(a()), added(b())], &["a", "b"], &[]);
-    check(&[remove(&a()), remove(&b())], &[], &["a", "b"]);
-    check(&[remove(&a()), added(b())], &["b"], &["a"]);
+    check(&[a(), b()], &["a", "b"], &[]);
+    check(&[remove_of(&a()), remove_of(&b())], &[], &["a", "b"]);
+    check(&[remove_of(&a()), b()], &["b"], &["a"]);
 }
 
 #[test]
 fn winner_rearranged_files_change_no_rows() {
-    check(&[remove(&rearranged(a())), added(rearranged(b()))], &[], &[]);
-    check(&[added(rearranged(a()))], &[], &[]);
-    // If any row changes, the other files of the commit do not count as rearranged either.
-    check(&[remove(&rearranged(a())), remove(&b())], &[], &["a", "b"]);
-    check(&[remove(&rearranged(a())), added(b())], &["b"], &["a"]);
+    check(&[remove_of(&unchanged(a())), unchanged(b())], &[], &[]);
+    check(&[unchanged(a())], &[], &[]);
+    // As soon as any row changes, nothing is sure of the others.
+    check(&[remove_of(&unchanged(a())), remove_of(&b())], &[], &["a", "b"]);
+    check(&[remove_of(&unchanged(a())), b()], &["b"], &["a"]);
 }
 
 #[test]
 fn winner_vector_adds_only_restored_rows() {
-    check(&[remove(&a()), added(with_vector(&a(), &[1]))], &[], &["a"]);
-    check(&[remove(&with_vector(&a(), &[1])), added(with_vector(&a(), &[1, 2]))], &[], &["a"]);
-    check(&[remove(&with_vector(&a(), &[1, 2])), added(with_vector(&a(), &[1]))], &["a"], &["a"]);
-    check(&[remove(&with_vector(&a(), &[1])), added(a())], &["a"], &["a"]);
+    check(&[remove_of(&a()), without(&a(), &[1])], &[], &["a"]);
+    check(&[remove_of(&without(&a(), &[1])), without(&a(), &[1, 2])], &[], &["a"]);
+    check(&[remove_of(&without(&a(), &[1, 2])), without(&a(), &[1])], &["a"], &["a"]);
+    check(&[remove_of(&without(&a(), &[1])), a()], &["a"], &["a"]);
 }
 
 #[test]
 fn winner_changed_file_keeps_both_vectors() {
-    let two = with_vector(&a(), &[1, 2]);
-    let winner = winner(5, &[remove(&with_vector(&a(), &[1])), added(two.clone()), remove(&b())]);
-    assert_eq!(winner.changed("a"), Some(&add(&two)));
+    let two = without(&a(), &[1, 2]);
+    let winner = winner(5, &[remove_of(&without(&a(), &[1])), two.clone(), remove_of(&b())]);
+    assert_eq!(winner.changed("a"), Some(&to_add(&two)));
     assert_eq!(winner.removed_vector("a"), Some(&descriptor(&[1])));
     assert_eq!((winner.changed("b"), winner.removed_vector("b"), winner.removes("b")), (None, None, true));
     assert_eq!((winner.changed("c"), winner.removed_vector("c"), winner.removes("c")), (None, None, false));
@@ -90,10 +90,10 @@ fn winner_is_blind_if_commit_info_says() {
 
 #[test]
 fn winner_read_in_parts_equals_whole() {
-    let text = lines(&[remove(&a()), added(with_vector(&a(), &[1])), added(b()), added(file("c", "2", 0..=9))]);
-    let whole = Winner::read(5, [CommitLines::whole(text.as_bytes(), "x")]).unwrap();
+    let text = text(&[remove_of(&a()), without(&a(), &[1]), b(), add_ids("c", "2", 0..=9)]);
+    let whole = Winner::read(5, [CommitLines::whole(&text, "x")]).unwrap();
     for bytes in [1, 200, 400] {
-        let pieces = CommitLines::whole(text.as_bytes(), "x").pieces(bytes);
+        let pieces = CommitLines::whole(&text, "x").pieces(bytes);
         assert!(pieces.len() > 1);
         let winner = Winner::read(5, pieces).unwrap();
         assert_eq!(

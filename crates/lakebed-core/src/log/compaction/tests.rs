@@ -2,28 +2,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use serde_json::{Value, json};
+
 use super::*;
+use crate::kit::action::{VECTOR_FILE, add, remove, vector, with, with_vector};
 use crate::log::replay::{Layer, Layers};
 
 /// Returns one action on few files, applications and domains.
 fn any_action() -> impl Strategy<Value = String> {
     let path = 0..6_u8;
-    let vector = prop::option::of(0..2_u8);
-    let vector_of = |vector: Option<u8>| match vector {
-        Some(offset) => format!(
-            r#","deletionVector":{{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}}K{{vb[*k^","offset":{offset},"sizeInBytes":40,"cardinality":1}}"#
-        ),
-        None => String::new(),
+    let offset = prop::option::of(0..2_u8);
+    let line = |action: Value, offset: Option<u8>| match offset {
+        Some(offset) => with_vector(action, vector("u", VECTOR_FILE, offset.into())).to_string(),
+        None => action.to_string(),
     };
-    let add = (path.clone(), vector.clone(), any::<u8>()).prop_map(move |(path, vector, size)| {
-        format!(
-            r#"{{"add":{{"path":"f{path}","partitionValues":{{}},"size":{size},"modificationTime":1,"dataChange":true{}}}}}"#,
-            vector_of(vector)
-        )
-    });
-    let remove = (path, vector, prop::option::of(0..9_u8)).prop_map(move |(path, vector, time)| {
-        let time = time.map_or(String::new(), |time| format!(r#","deletionTimestamp":{time}"#));
-        format!(r#"{{"remove":{{"path":"f{path}","dataChange":true{time}{}}}}}"#, vector_of(vector))
+    let add = (path.clone(), offset.clone(), any::<u8>())
+        .prop_map(move |(path, offset, size)| line(with(add(&format!("f{path}")), json!({"size": size})), offset));
+    let remove = (path, offset, prop::option::of(0..9_u8)).prop_map(move |(path, offset, time)| {
+        line(with(remove(&format!("f{path}")), json!({"deletionTimestamp": time})), offset)
     });
     let txn = (0..3_u8, any::<u8>()).prop_map(|(app, version)| format!(r#"{{"txn":{{"appId":"a{app}","version":{version}}}}}"#));
     let domain = (0..3_u8, any::<bool>())

@@ -1,9 +1,10 @@
-use lakebed_core::action::{DeletionVectorDescriptor, DvStorage};
+use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use proptest::prelude::*;
 
 use super::*;
+use crate::kit::action;
 use crate::scan::file::FileRows;
 use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 use crate::scan::row_tracking::{FileRowTracking, MaterializedColumns};
@@ -19,13 +20,7 @@ fn schema() -> StructType {
 }
 
 fn vector() -> DeletionVectorDescriptor {
-    DeletionVectorDescriptor {
-        storage_type: DvStorage::UuidRelative,
-        path_or_inline_dv: "ab^-aqEH.-t@S}K{vb[*k^".to_owned(),
-        offset: Some(4),
-        size_in_bytes: 40,
-        cardinality: 6,
-    }
+    serde_json::from_value(action::vector("u", action::VECTOR_FILE, 4)).unwrap()
 }
 
 fn file(path: &str) -> ScanFile {

@@ -6,8 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray};
 use bytes::Bytes;
-use lakebed_core::action::{Metadata, Protocol};
-use lakebed_core::schema::{PrimitiveType, StructField, StructType};
+use lakebed_core::action::Protocol;
 use lakebed_io::env::Env;
 use lakebed_io::parquet::write::WriteOptions;
 use lakebed_io::store::{Store, StoreOptions};
@@ -18,6 +17,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 
 use super::*;
+use crate::kit::action::metadata;
+use crate::kit::to_metadata;
 use crate::write::data_file::WrittenFile;
 use crate::write::file_options::FileOptions;
 use crate::write::files::FileSink;
@@ -30,18 +31,7 @@ const ROW_BYTES: u64 = 8;
 
 /// Returns the rules of a table with the columns `p` and `id`, partitioned by `p`.
 fn rules(properties: &[(&str, &str)]) -> Arc<WriteRules> {
-    let fields = [("p", PrimitiveType::Integer), ("id", PrimitiveType::Long)];
-    let fields = fields.map(|(name, data_type)| StructField::new(name, data_type, true)).to_vec();
-    let metadata = Metadata {
-        id: "t".to_owned(),
-        name: None,
-        description: None,
-        format: Default::default(),
-        schema_string: StructType { fields }.to_json(),
-        partition_columns: vec!["p".to_owned()],
-        configuration: properties.iter().map(|(key, value)| ((*key).to_owned(), Some((*value).to_owned()))).collect(),
-        created_time: None,
-    };
+    let metadata = to_metadata(&metadata(&["p integer", "id long"], &["p"], properties));
     let protocol = Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None, writer_features: None };
     Arc::new(WriteRules::new("t", &protocol, &metadata, &[], 0).unwrap())
 }

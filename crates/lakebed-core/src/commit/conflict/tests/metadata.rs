@@ -8,7 +8,7 @@ type Properties<'a> = &'a [(&'a str, &'a str)];
 /// conflicts.
 fn outcome(old: Metadata, new: &Metadata) -> String {
     let base = Base::of_version(4, protocol_with(&["columnMapping"]), old, None, None).unwrap();
-    let wish = Wish::default().adds(&[file("new", "1", 0..=9)]);
+    let wish = Wish::default().adds(&[add_ids("new", "1", 0..=9)]);
     match wish.check(&base, &[said("ALTER"), json!({"metaData": new})]) {
         Ok(_) => "ok".to_owned(),
         Err(error) => {

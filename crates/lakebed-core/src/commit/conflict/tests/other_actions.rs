@@ -13,7 +13,7 @@ fn old(reader: i32, writer: i32) -> Protocol {
 #[track_caller]
 fn check_protocol(before: &Protocol, after: &Protocol, expected: &str) {
     let base = Base::of_version(4, before.clone(), metadata(&[]), None, None).unwrap();
-    let wish = Wish::default().adds(&[file("new", "1", 0..=9)]);
+    let wish = Wish::default().adds(&[add_ids("new", "1", 0..=9)]);
     let found = match wish.check(&base, &[said("ALTER"), json!({"protocol": after})]) {
         Ok(_) => "ok".to_owned(),
         Err(error) => {
@@ -55,7 +55,7 @@ fn change_protocol_twice_always_conflicts() {
     wish.draft.protocol = Some(protocol_with(&["v2Checkpoint"]));
     let base = base(&[], &[]);
     assert_eq!(wish.outcome(&base, &[json!({"protocol": protocol_with(&["deletionVectors"])})]), "Protocol");
-    assert_eq!(wish.outcome(&base, &[blind(), added(file("n", "1", 0..=9))]), "ok");
+    assert_eq!(wish.outcome(&base, &[blind(), add_ids("n", "1", 0..=9)]), "ok");
 }
 
 fn txn(app_id: &str) -> Value {
@@ -92,11 +92,11 @@ fn set_domain_twice_conflicts_unless_recomputed() {
 
 #[test]
 fn conflict_check_reports_metadata_before_rows() {
-    // Metadata is checked before transaction identifiers, and these before rows.
-    let mut wish = Wish::default().reads_all().adds(&[file("new", "1", 0..=9)]);
+    // Metadata before applications, these before rows.
+    let mut wish = Wish::default().reads_all().adds(&[add_ids("new", "1", 0..=9)]);
     wish.reads.application("mine");
     let base = base(&[], &[]);
-    let rows = vec![remove(&a()), added(file("n", "1", 0..=9))];
+    let rows = vec![remove_of(&a()), add_ids("n", "1", 0..=9)];
     assert_eq!(wish.outcome(&base, &rows), "Append");
     let with_txn = [rows, vec![txn("mine")]].concat();
     assert_eq!(wish.outcome(&base, &with_txn), "Transaction");

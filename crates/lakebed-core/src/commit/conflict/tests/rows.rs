@@ -27,18 +27,18 @@ fn check_matrix(wishes: &[(&str, Wish)], winners: &[(&str, Vec<Value>)], expecte
 }
 
 fn wishes() -> Vec<(&'static str, Wish)> {
-    let new = || [file("new", "1", 50..=59)];
+    let new = || [add_ids("new", "1", 50..=59)];
     let read_partition = || Wish::default().asks(Some("1"), ALL_IDS).reads(&[a(), b()]);
     let update_by_id = |p: Option<&'static str>| {
         let read = if p.is_some() { vec![a()] } else { vec![a(), c()] };
-        Wish::default().asks(p, (0, 9)).reads(&read).removes(&[a()]).adds(&[file("a3", "1", 0..=9)])
+        Wish::default().asks(p, (0, 9)).reads(&read).removes(&[a()]).adds(&[add_ids("a3", "1", 0..=9)])
     };
     let delete_all = Wish::default().reads_all().reads(&[a(), b(), c(), d()]).removes(&[a(), b(), c(), d()]);
     let mut vector = Wish::default().asks(Some("1"), (0, 9)).reads(&[a()]);
     vector.draft.vectors.push(vector_change(&a(), &[], &[3]));
     let mut optimize = Wish::default().reads(&[a(), b()]);
     optimize.draft.removes.push(removal(&[a(), b()], false));
-    optimize.draft.adds.push(add(&rearranged(file("ab2", "1", 0..=19))));
+    optimize.draft.adds.push(to_add(&unchanged(add_ids("ab2", "1", 0..=19))));
     let mut alter = Wish::default();
     alter.draft.metadata = Some(metadata(&[("owner", "me")]));
     let constraint = alter.clone().reads_all();
@@ -64,21 +64,21 @@ fn wishes() -> Vec<(&'static str, Wish)> {
 }
 
 fn optimized(gone: [Value; 2], into: Value) -> Vec<Value> {
-    let [one, two] = gone.map(|file| remove(&rearranged(file)));
-    vec![said("OPTIMIZE"), one, two, added(rearranged(into))]
+    let [one, two] = gone.map(|file| remove_of(&unchanged(file)));
+    vec![said("OPTIMIZE"), one, two, unchanged(into)]
 }
 
 #[test]
 fn append_by_winner_conflicts_with_its_readers() {
-    let rewrite = |gone: Value, rest: Value| vec![said("UPDATE"), remove(&gone), added(rest)];
+    let rewrite = |gone: Value, rest: Value| vec![said("UPDATE"), remove_of(&gone), rest];
     let winners = [
-        ("append 1", vec![blind(), added(file("n", "1", 5..=6))]),
-        ("append 2", vec![blind(), added(file("n", "2", 5..=6))]),
-        ("append 1 far", vec![blind(), added(file("n", "1", 30..=31))]),
-        ("copy to 1", vec![said("WRITE"), added(file("n", "1", 5..=6))]),
-        ("update a", rewrite(a(), file("a2", "1", 0..=9))),
-        ("update d", rewrite(d(), file("d2", "2", 10..=19))),
-        ("move d to 1", rewrite(d(), file("d2", "1", 0..=9))),
+        ("append 1", vec![blind(), add_ids("n", "1", 5..=6)]),
+        ("append 2", vec![blind(), add_ids("n", "2", 5..=6)]),
+        ("append 1 far", vec![blind(), add_ids("n", "1", 30..=31)]),
+        ("copy to 1", vec![said("WRITE"), add_ids("n", "1", 5..=6)]),
+        ("update a", rewrite(a(), add_ids("a2", "1", 0..=9))),
+        ("update d", rewrite(d(), add_ids("d2", "2", 10..=19))),
+        ("move d to 1", rewrite(d(), add_ids("d2", "1", 0..=9))),
     ];
     let expected = "
         wish                  | append 1 | append 2 | append 1 far | copy to 1 | update a   | update d   | move d to 1
@@ -105,12 +105,12 @@ fn append_by_winner_conflicts_with_its_readers() {
 #[test]
 fn remove_by_winner_conflicts_with_file_users() {
     let winners = [
-        ("delete a", vec![said("DELETE"), remove(&a())]),
-        ("delete d", vec![said("DELETE"), remove(&d())]),
-        ("rows of a", vec![said("DELETE"), remove(&a()), added(with_vector(&a(), &[7]))]),
-        ("rows of d", vec![said("DELETE"), remove(&d()), added(with_vector(&d(), &[7]))]),
-        ("optimize a, b", optimized([a(), b()], file("ab", "1", 0..=19))),
-        ("optimize c, d", optimized([c(), d()], file("cd", "2", 0..=19))),
+        ("delete a", vec![said("DELETE"), remove_of(&a())]),
+        ("delete d", vec![said("DELETE"), remove_of(&d())]),
+        ("rows of a", vec![said("DELETE"), remove_of(&a()), without(&a(), &[7])]),
+        ("rows of d", vec![said("DELETE"), remove_of(&d()), without(&d(), &[7])]),
+        ("optimize a, b", optimized([a(), b()], add_ids("ab", "1", 0..=19))),
+        ("optimize c, d", optimized([c(), d()], add_ids("cd", "2", 0..=19))),
         ("nothing", vec![said("VACUUM END")]),
     ];
     let expected = "
@@ -139,33 +139,33 @@ fn remove_by_winner_conflicts_with_file_users() {
 /// a winner.
 #[track_caller]
 fn check_vectors(before: &[u64], actions: &[Value], expected: &str) {
-    let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[with_vector(&a(), before)]);
+    let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[without(&a(), before)]);
     wish.draft.vectors.push(vector_change(&a(), before, &[3]));
     assert_eq!(wish.outcome(&base(&["deletionVectors"], &[]), actions), expected);
 }
 
 #[test]
 fn join_vectors_with_same_base_is_allowed() {
-    let (none, one, other) = (a(), with_vector(&a(), &[1]), with_vector(&a(), &[2]));
-    let more = |before: &[u64]| added(with_vector(&a(), &[before, &[7]].concat()));
-    check_vectors(&[], &[remove(&none), more(&[])], "join a");
-    check_vectors(&[1], &[remove(&one), more(&[1])], "join a");
-    check_vectors(&[1], &[remove(&other), more(&[2])], "DeleteRead");
-    check_vectors(&[1], &[remove(&none), more(&[])], "DeleteRead");
-    check_vectors(&[], &[remove(&one), more(&[1])], "DeleteRead");
+    let (none, one, other) = (a(), without(&a(), &[1]), without(&a(), &[2]));
+    let more = |before: &[u64]| without(&a(), &[before, &[7]].concat());
+    check_vectors(&[], &[remove_of(&none), more(&[])], "join a");
+    check_vectors(&[1], &[remove_of(&one), more(&[1])], "join a");
+    check_vectors(&[1], &[remove_of(&other), more(&[2])], "DeleteRead");
+    check_vectors(&[1], &[remove_of(&none), more(&[])], "DeleteRead");
+    check_vectors(&[], &[remove_of(&one), more(&[1])], "DeleteRead");
 }
 
 #[test]
 fn join_file_unless_all_rows_moved() {
-    // Row 7 is in another file now. For the transaction this is the same as if it was deleted.
-    let moved = [remove(&rearranged(a())), added(rearranged(with_vector(&a(), &[7]))), added(rearranged(file("n", "1", 7..=7)))];
+    // Row 7 is in another file now: as good as deleted.
+    let moved = [remove_of(&unchanged(a())), unchanged(without(&a(), &[7])), unchanged(add_ids("n", "1", 7..=7))];
     check_vectors(&[], &moved, "join a");
-    check_vectors(&[], &[remove(&rearranged(a())), added(rearranged(file("n", "1", 0..=9)))], "DeleteDelete");
+    check_vectors(&[], &[remove_of(&unchanged(a())), unchanged(add_ids("n", "1", 0..=9))], "DeleteDelete");
 }
 
 #[test]
 fn update_by_vector_shows_its_new_rows() {
-    let update = |ids| [said("UPDATE"), remove(&a()), added(with_vector(&a(), &[7])), added(file("n", "1", ids))];
+    let update = |ids| [said("UPDATE"), remove_of(&a()), without(&a(), &[7]), add_ids("n", "1", ids)];
     check_vectors(&[], &update(50..=50), "join a");
     check_vectors(&[], &update(5..=5), "Append");
 }
@@ -174,57 +174,56 @@ fn update_by_vector_shows_its_new_rows() {
 fn who_read_all_rows_joins_with_nobody() {
     let mut wish = Wish::default().reads_all();
     wish.draft.vectors.push(vector_change(&a(), &[], &[3]));
-    assert_eq!(wish.outcome(&base(&["deletionVectors"], &[]), &[remove(&a()), added(with_vector(&a(), &[7]))]), "DeleteRead");
+    assert_eq!(wish.outcome(&base(&["deletionVectors"], &[]), &[remove_of(&a()), without(&a(), &[7])]), "DeleteRead");
 }
 
 #[test]
 fn restore_deleted_rows_conflicts_with_their_readers() {
     let base = base(&["deletionVectors"], &[]);
-    let narrow = with(with_vector(&a(), &[5, 6, 7, 8, 9]), json!({"stats": file("a", "1", 0..=4)["stats"]}));
-    let wish = Wish::default().asks(Some("1"), (5, 9)).adds(&[file("n", "2", 1..=1)]);
-    let less = with_vector(&a(), &[5]);
+    let narrow = with(without(&a(), &[5, 6, 7, 8, 9]), json!({"stats": add_ids("a", "1", 0..=4)["add"]["stats"]}));
+    let wish = Wish::default().asks(Some("1"), (5, 9)).adds(&[add_ids("n", "2", 1..=1)]);
+    let less = without(&a(), &[5]);
     for restored in [a(), less.clone()] {
-        assert_eq!(wish.outcome(&base, &[said("RESTORE"), remove(&narrow), added(restored)]), "Append");
+        assert_eq!(wish.outcome(&base, &[said("RESTORE"), remove_of(&narrow), restored]), "Append");
     }
-    // The deletion vectors are not joined either, because the transaction did not read the restored
-    // rows.
-    check_vectors(&[5, 6, 7, 8, 9], &[remove(&with_vector(&a(), &[5, 6, 7, 8, 9])), added(less)], "Append");
+    // Nor are they joined with: whoever deletes rows of the file has not looked at them.
+    check_vectors(&[5, 6, 7, 8, 9], &[remove_of(&without(&a(), &[5, 6, 7, 8, 9])), less], "Append");
 }
 
 #[test]
 fn join_never_restores_file_winner_removed() {
-    // The transaction records new facts about the file, such as statistics or row ids.
-    let wish = Wish::default().reads(&[a()]).adds(&[rearranged(a())]);
+    // Statistics gathered anew, or row ids given later.
+    let wish = Wish::default().reads(&[a()]).adds(&[unchanged(a())]);
     let base = base(&[], &[]);
-    for gone in [vec![remove(&a())], optimized([a(), b()], file("ab", "1", 0..=19))] {
+    for gone in [vec![remove_of(&a())], optimized([a(), b()], add_ids("ab", "1", 0..=19))] {
         assert_eq!(wish.outcome(&base, &gone), "DeleteRead");
     }
-    assert_eq!(wish.outcome(&base, &optimized([c(), d()], file("cd", "2", 0..=19))), "ok");
+    assert_eq!(wish.outcome(&base, &optimized([c(), d()], add_ids("cd", "2", 0..=19))), "ok");
 }
 
 #[test]
 fn join_never_overwrites_row_ids_of_winner() {
-    // The winner recorded row ids, which the file must keep.
-    let noted = [added(rearranged(with(a(), json!({"baseRowId": 100, "defaultRowCommitVersion": 5}))))];
+    // Such as row ids, which the file must keep.
+    let noted = [unchanged(with(a(), json!({"baseRowId": 100, "defaultRowCommitVersion": 5})))];
     check_vectors(&[], &noted, "Append");
     let base = base(&[], &[]);
-    assert_eq!(Wish::default().reads(&[a()]).adds(&[rearranged(a())]).outcome(&base, &noted), "Append");
+    assert_eq!(Wish::default().reads(&[a()]).adds(&[unchanged(a())]).outcome(&base, &noted), "Append");
     assert_eq!(Wish::default().asks(Some("1"), ALL_IDS).reads(&[a()]).removes(&[a()]).outcome(&base, &noted), "ok");
 }
 
 #[test]
 fn reads_follow_rows_into_rearranged_files() {
     let base = base(&[], &[]);
-    let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[a()]).adds(&[file("n", "2", 1..=1)]);
-    let moved = optimized([a(), b()], file("ab", "1", 0..=19));
-    let gone = [said("DELETE"), remove(&file("ab", "1", 0..=19))];
+    let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[a()]).adds(&[add_ids("n", "2", 1..=1)]);
+    let moved = optimized([a(), b()], add_ids("ab", "1", 0..=19));
+    let gone = [said("DELETE"), remove_of(&add_ids("ab", "1", 0..=19))];
     assert_eq!(wish.outcome(&base, &moved), "ok");
     wish.reads.follow(&winner(5, &moved));
     assert_eq!(wish.outcome(&base, &gone), "DeleteRead");
-    // The rows are moved once more.
-    wish.reads.follow(&winner(6, &optimized([file("ab", "1", 0..=19), d()], file("abd", "1", 0..=19))));
-    assert_eq!(wish.outcome(&base, &[said("DELETE"), remove(&file("abd", "1", 0..=19))]), "DeleteRead");
-    // The transaction did not read these rows.
-    wish.reads.follow(&winner(7, &optimized([c(), d()], file("cd", "2", 0..=19))));
-    assert_eq!(wish.outcome(&base, &[said("DELETE"), remove(&file("cd", "2", 0..=19))]), "ok");
+    // Moved once more.
+    wish.reads.follow(&winner(6, &optimized([add_ids("ab", "1", 0..=19), d()], add_ids("abd", "1", 0..=19))));
+    assert_eq!(wish.outcome(&base, &[said("DELETE"), remove_of(&add_ids("abd", "1", 0..=19))]), "DeleteRead");
+    // Others' rows are none of its business.
+    wish.reads.follow(&winner(7, &optimized([c(), d()], add_ids("cd", "2", 0..=19))));
+    assert_eq!(wish.outcome(&base, &[said("DELETE"), remove_of(&add_ids("cd", "2", 0..=19))]), "ok");
 }

@@ -11,19 +11,16 @@ use lakebed_core::schema::evolve::{MergeOptions, merge};
 
 use super::super::names::SidesOptions;
 use super::*;
-
-fn table(columns: &[(&str, DataType)]) -> StructType {
-    StructType { fields: columns.iter().map(|(name, data_type)| StructField::new(*name, data_type.clone(), true)).collect() }
-}
+use crate::kit::schema;
 
 fn target() -> StructType {
-    let mut target = table(&[("id", P::Integer.into()), ("name", P::String.into()), ("n", P::Long.into())]);
+    let mut target = schema(&[("id", P::Integer), ("name", P::String), ("n", P::Long)]);
     target.fields[2].metadata.insert(CURRENT_DEFAULT.into(), json!("42"));
     target
 }
 
 fn source() -> StructType {
-    table(&[("ID", P::Long.into()), ("Name", P::String.into()), ("extra", P::Long.into())])
+    schema(&[("ID", P::Long), ("Name", P::String), ("extra", P::Long)])
 }
 
 fn sides(target: &StructType, source: &StructType) -> Sides {
@@ -102,7 +99,7 @@ fn clauses_bind_over_rows_they_see() {
 
 #[test]
 fn star_takes_source_columns_by_name() {
-    let mut target = table(&[("name", P::String.into()), ("id", P::Integer.into()), ("twice", P::Long.into())]);
+    let mut target = schema(&[("name", P::String), ("id", P::Integer), ("twice", P::Long)]);
     target.fields[2].metadata.insert(GENERATION_EXPRESSION.into(), json!("id * 2"));
     let all = [clause(When::Matched, "", Action::UpdateAll), clause(When::NotMatched, "", Action::InsertAll)];
     let clauses = Clauses::new(&all, &sides(&target, &source()), &target, false).unwrap();
@@ -171,8 +168,8 @@ fn columns_that_cannot_get_values_are_refused() {
     let update = |when, columns| clause(when, "", Action::Update(given(columns)));
     assert_eq!(predicate(update(Matched, &[("n", "1"), ("t.n", "2")])), "WHEN MATCHED: column n is assigned more than once");
     assert!(predicate(update(Matched, &[("n", "id")])).ends_with("`id` is a column of both tables; write t.id or s.ID"));
-    assert!(predicate(update(NotMatchedBySource, &[("n", "extra")])).contains("`extra` is a column of the source"));
-    let nested = table(&[("id", P::Integer.into()), ("st", table(&[("x", P::Long.into())]).into())]);
+    assert!(predicate(update(NotMatchedBySource, &[("n", "extra")])).contains("`extra` is of the source"));
+    let nested = schema::<DataType>(&[("id", P::Integer.into()), ("st", schema(&[("x", P::Long)]).into())]);
     let error = Clauses::new(&[insert(&[("st.x", "1")])], &sides(&nested, &source()), &nested, false).unwrap_err();
     assert_eq!(error.message(), "WHEN NOT MATCHED: st.x: a new row needs values for whole columns, not for fields inside them");
 }
@@ -191,10 +188,10 @@ fn history_shows_clauses_as_given() {
 
 /// Returns the columns of a table after schema evolution, with their types.
 fn evolved(clauses: &[Clause]) -> Vec<String> {
-    let inner = |names: &[&str]| DataType::from(table(&names.iter().map(|name| (*name, P::Long.into())).collect::<Vec<_>>()));
-    let target = table(&[("id", P::Integer.into()), ("st", inner(&["x"]))]);
+    let inner = |names: &[&str]| DataType::from(schema(&names.iter().map(|name| (*name, P::Long)).collect::<Vec<_>>()));
+    let target = schema(&[("id", P::Integer.into()), ("st", inner(&["x"]))]);
     let source =
-        table(&[("id", P::Long.into()), ("st", inner(&["x", "y", "z"])), ("new", P::Date.into()), ("More", P::Date.into())]);
+        schema(&[("id", P::Long.into()), ("st", inner(&["x", "y", "z"])), ("new", P::Date.into()), ("More", P::Date.into())]);
     let part = evolving(&source, clauses, "t").unwrap();
     let merged = merge(&target, &part, MergeOptions { widen: true });
     let shown = |field: &StructField| match &field.data_type {

@@ -5,14 +5,8 @@ use arrow_array::{BooleanArray, DictionaryArray, Float64Array, Int64Array, NullA
 use proptest::prelude::*;
 
 use super::*;
-
-fn longs(values: &[Option<i64>]) -> ArrayRef {
-    Arc::new(Int64Array::from(values.to_vec()))
-}
-
-fn texts(values: &[Option<&str>]) -> ArrayRef {
-    Arc::new(StringArray::from(values.to_vec()))
-}
+use crate::ErrorKind;
+use crate::kit::arrow::{longs, string_array};
 
 /// Returns the pairs and checks that they agree with the rows of `may_match`.
 fn pairs(index: &JoinIndex, keys: &[ArrayRef], rows: usize) -> Vec<(u32, u32)> {
@@ -40,8 +34,8 @@ fn rows_with_equal_keys_keep_order() {
 
 #[test]
 fn nulls_match_only_in_null_safe_keys() {
-    let source = [longs(&[Some(1), None, Some(1)]), texts(&[None, Some("a"), Some("a")])];
-    let target = [longs(&[Some(1), None, Some(1), None]), texts(&[None, Some("a"), Some("a"), None])];
+    let source = [longs(&[Some(1), None, Some(1)]), string_array(&[None, Some("a"), Some("a")])];
+    let target = [longs(&[Some(1), None, Some(1), None]), string_array(&[None, Some("a"), Some("a"), None])];
     let of = |null_safe: &[bool]| pairs(&JoinIndex::new(&source, null_safe, 3).unwrap(), &target, 4);
     assert_eq!(of(&[false, false]), [(2, 2)]);
     assert_eq!(of(&[false, true]), [(0, 0), (2, 2)]);
@@ -86,10 +80,17 @@ fn unhashable_key_types_are_refused() {
     let keys = [floats, booleans, words];
     assert_eq!(pairs(&JoinIndex::new(&keys, &[false; 3], 3).unwrap(), &keys, 3), [(0, 0), (1, 1), (2, 2)]);
     let other = [longs(&[Some(1)])];
-    assert!(JoinIndex::new(&keys, &[false; 3], 3).unwrap().may_match(&other, 1).is_err());
-    assert!(JoinIndex::new(&keys, &[false; 2], 3).is_err());
-    assert!(JoinIndex::new(&keys, &[false; 3], 4).is_err());
-    let views = arrow_cast::cast(&texts(&[Some("a")]), &DataType::Utf8View).unwrap();
+    let refused = [
+        JoinIndex::new(&keys, &[false; 3], 3).unwrap().may_match(&other, 1).map(|_| ()),
+        JoinIndex::new(&keys, &[false; 2], 3).map(|_| ()),
+        JoinIndex::new(&keys, &[false; 3], 4).map(|_| ()),
+    ];
+    for refused in refused {
+        let error = refused.unwrap_err();
+        let message = "the keys of a merge are not those of its source";
+        assert_eq!((error.kind(), error.message()), (&ErrorKind::Internal, message));
+    }
+    let views = arrow_cast::cast(&string_array(&[Some("a")]), &DataType::Utf8View).unwrap();
     assert!(JoinIndex::new(&[views], &[false], 1).is_ok());
 }
 

@@ -5,19 +5,16 @@ use lakebed_core::schema::{PrimitiveType, StructField};
 use std::sync::Arc;
 
 use super::*;
-
-fn table(columns: &[(&str, PrimitiveType)]) -> StructType {
-    StructType { fields: columns.iter().map(|(name, data_type)| StructField::new(*name, *data_type, true)).collect() }
-}
+use crate::kit::schema;
 
 /// Returns sides in which a target column is called like the source's alias and has a field that
 /// the source lacks.
 fn sides() -> Sides {
     let mut target =
-        table(&[("id", PrimitiveType::Long), ("value", PrimitiveType::String), ("code", PrimitiveType::Char { length: 4 })]);
-    let below = table(&[("id", PrimitiveType::Long), ("deep", PrimitiveType::String)]);
+        schema(&[("id", PrimitiveType::Long), ("value", PrimitiveType::String), ("code", PrimitiveType::Char { length: 4 })]);
+    let below = schema(&[("id", PrimitiveType::Long), ("deep", PrimitiveType::String)]);
     target.fields.push(StructField::new("s", below, true));
-    let source = table(&[("id", PrimitiveType::Long), ("new.value", PrimitiveType::String), ("at", PrimitiveType::Timestamp)]);
+    let source = schema(&[("id", PrimitiveType::Long), ("new.value", PrimitiveType::String), ("at", PrimitiveType::Timestamp)]);
     let options = SidesOptions { target: &target, target_alias: "t", source: &source, source_alias: "s", now_ms: Some(0) };
     Sides::new(options).unwrap()
 }
@@ -82,8 +79,8 @@ fn unknown_or_ambiguous_name_is_refused_helpfully() {
 
 #[test]
 fn aliases_must_tell_the_columns_apart() {
-    let one = table(&[("b.c", PrimitiveType::Long)]);
-    let other = table(&[("c", PrimitiveType::Long)]);
+    let one = schema(&[("b.c", PrimitiveType::Long)]);
+    let other = schema(&[("c", PrimitiveType::Long)]);
     let refused = |target_alias, source_alias| {
         let options = SidesOptions { target: &one, target_alias, source: &other, source_alias, now_ms: None };
         Sides::new(options).unwrap_err().message().to_owned()

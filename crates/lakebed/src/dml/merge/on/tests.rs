@@ -3,21 +3,18 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
-use lakebed_core::schema::{PrimitiveType as P, StructField, StructType};
+use lakebed_core::schema::{PrimitiveType as P, StructField};
 
 use super::super::names::SidesOptions;
 use super::*;
-
-fn table(columns: &[(&str, P)]) -> StructType {
-    StructType { fields: columns.iter().map(|(name, data_type)| StructField::new(*name, *data_type, true)).collect() }
-}
+use crate::kit::schema;
 
 fn sides() -> Sides {
     let mut target =
-        table(&[("id", P::Integer), ("d", P::Double), ("name", P::String), ("code", P::Char { length: 3 }), ("day", P::Date)]);
-    target.fields.push(StructField::new("s", table(&[("k", P::Long)]), true));
+        schema(&[("id", P::Integer), ("d", P::Double), ("name", P::String), ("code", P::Char { length: 3 }), ("day", P::Date)]);
+    target.fields.push(StructField::new("s", schema(&[("k", P::Long)]), true));
     let source =
-        table(&[("id", P::Long), ("d", P::Float), ("name", P::String), ("code", P::Char { length: 5 }), ("day", P::String)]);
+        schema(&[("id", P::Long), ("d", P::Float), ("name", P::String), ("code", P::Char { length: 5 }), ("day", P::String)]);
     let options = SidesOptions { target: &target, target_alias: "t", source: &source, source_alias: "s", now_ms: None };
     Sides::new(options).unwrap()
 }

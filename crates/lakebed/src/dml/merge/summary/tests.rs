@@ -10,10 +10,7 @@ use lakebed_expr::{Options, parse_filter};
 use proptest::prelude::*;
 
 use super::*;
-
-fn longs(values: &[Option<i64>]) -> ArrayRef {
-    Arc::new(Int64Array::from(values.to_vec()))
-}
+use crate::kit::arrow::longs;
 
 fn texts(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))

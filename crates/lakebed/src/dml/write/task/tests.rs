@@ -1,35 +1,25 @@
 use std::time::Duration;
 
-use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
+use lakebed_core::action::DomainMetadata;
+use lakebed_core::path::FilePath;
 use lakebed_core::schema::{PrimitiveType, StructField};
 use lakebed_io::parquet::write::Codec;
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::definition::Definition;
 use crate::dml::write::{PartitionMode, SchemaMode, WriteMode};
+use crate::kit::{action, to_add, to_metadata, to_protocol};
 use crate::transaction::Batch;
 use crate::write::OnLossy;
 
 fn table() -> Definition {
-    let schema = StructType { fields: vec![StructField::new("id", PrimitiveType::Long, true)] };
+    let metadata = action::metadata(&["id long"], &[], &[]);
+    let fields = json!({"description": "\"quoted\"\n", "configuration": {"delta.enableDeletionVectors": "true", "odd": null}});
     Definition {
-        protocol: Protocol {
-            min_reader_version: 3,
-            min_writer_version: 7,
-            reader_features: Some(vec!["deletionVectors".to_owned()]),
-            writer_features: Some(vec!["deletionVectors".to_owned()]),
-        },
-        metadata: Metadata {
-            id: "5fba94ed-9794-4965-ba6e-6ee3c0d22af9".to_owned(),
-            name: None,
-            description: Some("\"quoted\"\n".to_owned()),
-            format: Default::default(),
-            schema_string: schema.to_json(),
-            partition_columns: vec![],
-            configuration: [("delta.enableDeletionVectors".to_owned(), Some("true".to_owned())), ("odd".to_owned(), None)].into(),
-            created_time: Some(1_700_000_000_000),
-        },
+        protocol: to_protocol(&action::protocol(&["deletionVectors"], &["deletionVectors"])),
+        metadata: to_metadata(&action::with(metadata, fields)),
         domains: vec![DomainMetadata { domain: "d".to_owned(), configuration: "{}".to_owned(), removed: false }],
         clustering: vec![vec!["s".to_owned(), "x.y".to_owned()]],
         changes_protocol: true,
@@ -89,6 +79,12 @@ fn task(options: WriteOptions) -> WriteTask {
         options,
         now_ms: 1_700_000_000_123,
     }
+}
+
+fn files(path: &str, rows: u64, stats: Option<String>, value: Option<String>) -> WrittenFiles {
+    let fields = json!({"partitionValues": {"day": value}, "stats": stats});
+    let add = to_add(&action::with(action::add(&FilePath::encode(path)), fields));
+    WrittenFiles { adds: vec![add], rows, marks: vec![(2, i64::MIN)] }
 }
 
 #[test]

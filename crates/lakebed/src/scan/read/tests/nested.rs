@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, MapArray, NullArray, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, Int32Array, ListArray, MapArray, NullArray, StringArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as ArrowType, Field, Fields};
 use parquet::data_type::Int32Type as ParquetInt32;
@@ -9,12 +9,7 @@ use parquet::data_type::Int32Type as ParquetInt32;
 use lakebed_core::schema::{ArrayType, MapType, PrimitiveType};
 
 use super::*;
-
-fn structure(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> ArrayRef {
-    let fields: Fields = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
-    let columns = columns.into_iter().map(|(_, column)| column).collect();
-    Arc::new(StructArray::new(fields, columns, valid.map(NullBuffer::from)))
-}
+use crate::kit::arrow::{longs, struct_column};
 
 /// Returns lists with these numbers of elements. None is a null list.
 fn lists(lengths: &[Option<usize>], values: ArrayRef) -> ArrayRef {
@@ -22,10 +17,6 @@ fn lists(lengths: &[Option<usize>], values: ArrayRef) -> ArrayRef {
     let offsets = OffsetBuffer::from_lengths(lengths.iter().map(|length| length.unwrap_or(0)));
     let nulls = NullBuffer::from(lengths.iter().map(Option::is_some).collect::<Vec<_>>());
     Arc::new(ListArray::new(field, offsets, values, Some(nulls)))
-}
-
-fn longs(values: Vec<Option<i64>>) -> ArrayRef {
-    Arc::new(Int64Array::from(values))
 }
 
 fn texts(values: Vec<&str>) -> ArrayRef {
@@ -50,7 +41,7 @@ async fn struct_fields_are_reordered_widened_or_null() {
         record(vec![field("z", PrimitiveType::String), field("new", PrimitiveType::Date), field("x", PrimitiveType::Long)]);
     let mut table = Table::of("s", inner);
     let x: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
-    let stored = structure(
+    let stored = struct_column(
         vec![("x", x), ("gone", texts(vec!["?", "?", "?"])), ("z", texts(vec!["a", "b", "c"]))],
         Some(vec![true, false, true]),
     );
@@ -62,12 +53,12 @@ async fn struct_fields_are_reordered_widened_or_null() {
 #[tokio::test]
 async fn struct_with_only_new_fields_keeps_nulls() {
     let mut table = Table::of("s", record(vec![field("new", PrimitiveType::Long)]));
-    let old = structure(vec![("old", longs(vec![Some(1), None, None]))], Some(vec![true, true, false]));
+    let old = struct_column(vec![("old", longs(&[Some(1), None, None]))], Some(vec![true, true, false]));
     table.add(parquet(vec![("s", old)])).await;
     assert_eq!(table.rows().await, ["{new: -}", "{new: -}", "-"]);
     // The same holds for structs inside lists.
     let mut table = Table::of("l", array(record(vec![field("new", PrimitiveType::Long)])));
-    let old = structure(vec![("old", longs(vec![Some(1), None]))], Some(vec![true, false]));
+    let old = struct_column(vec![("old", longs(&[Some(1), None]))], Some(vec![true, false]));
     table.add(parquet(vec![("l", lists(&[Some(2), None, Some(0)], old))])).await;
     assert_eq!(table.rows().await, ["[{new: -}, -]", "-", "[]"]);
 }
@@ -87,10 +78,9 @@ fn maps(keys: Vec<&str>, values: ArrayRef) -> ArrayRef {
 async fn struct_sharing_only_maps_keeps_nulls() {
     let inner = record(vec![field("new", PrimitiveType::Long)]);
     let mut table = Table::of("s", inner);
-    let deep =
-        structure(vec![("x", longs(vec![Some(1), Some(2)])), ("m", maps(vec!["a", "b"], longs(vec![None, Some(1)])))], None);
-    for gone in [maps(vec!["a", "b"], longs(vec![None, Some(1)])), maps(vec!["a", "b"], deep)] {
-        table.add(parquet(vec![("s", structure(vec![("gone", gone)], Some(vec![true, false])))])).await;
+    let deep = struct_column(vec![("x", longs(&[Some(1), Some(2)])), ("m", maps(vec!["a", "b"], longs(&[None, Some(1)])))], None);
+    for gone in [maps(vec!["a", "b"], longs(&[None, Some(1)])), maps(vec!["a", "b"], deep)] {
+        table.add(parquet(vec![("s", struct_column(vec![("gone", gone)], Some(vec![true, false])))])).await;
     }
     assert_eq!(table.rows().await, ["{new: -}", "-", "{new: -}", "-"]);
 }
@@ -108,9 +98,9 @@ async fn deeply_nested_structs_are_adapted() {
     let element = record(vec![field("b", PrimitiveType::Long), field("new", PrimitiveType::String)]);
     let map = MapType { key: PrimitiveType::String.into(), value: array(element), value_contains_null: true };
     let mut table = Table::of("m", DataType::from(map));
-    let structs = structure(vec![("a", texts(vec!["x", "y", "z"])), ("b", Arc::new(Int32Array::from(vec![1, 2, 3])))], None);
+    let structs = struct_column(vec![("a", texts(vec!["x", "y", "z"])), ("b", Arc::new(Int32Array::from(vec![1, 2, 3])))], None);
     let values = lists(&[Some(2), None, Some(1)], structs);
-    let entries = structure(vec![("key", texts(vec!["k", "l", "n"])), ("value", values)], None);
+    let entries = struct_column(vec![("key", texts(vec!["k", "l", "n"])), ("value", values)], None);
     let entry_fields = Fields::from(vec![
         Field::new("key", ArrowType::Utf8, false),
         Field::new("value", entries.as_any().downcast_ref::<StructArray>().unwrap().column(1).data_type().clone(), true),
@@ -180,7 +170,7 @@ async fn lists_of_older_forms_are_read() {
 #[tokio::test]
 async fn struct_instead_of_list_is_refused() {
     let mut table = Table::of("o", record(vec![field("l", array(PrimitiveType::Long))]));
-    let stored = structure(vec![("l", structure(vec![("x", longs(vec![Some(1)]))], None))], None);
+    let stored = struct_column(vec![("l", struct_column(vec![("x", longs(&[Some(1)]))], None))], None);
     table.add(parquet(vec![("o", stored)])).await;
     let error = table.error().await.to_string();
     assert!(error.contains("f0.parquet") && error.contains("column o.l") && error.contains("array"), "{error}");
@@ -191,8 +181,8 @@ async fn null_in_required_nested_field_is_refused() {
     let inner = record(vec![StructField::new("x", PrimitiveType::Long, false)]);
     let mut table = Table::of("s", inner);
     // The null of a null struct does not count as a null of its field.
-    table.add(parquet(vec![("s", structure(vec![("x", longs(vec![Some(1), None]))], Some(vec![true, false])))])).await;
+    table.add(parquet(vec![("s", struct_column(vec![("x", longs(&[Some(1), None]))], Some(vec![true, false])))])).await;
     assert_eq!(table.rows().await, ["{x: 1}", "-"]);
-    table.add(parquet(vec![("s", structure(vec![("x", longs(vec![None]))], None))])).await;
+    table.add(parquet(vec![("s", struct_column(vec![("x", longs(&[None]))], None))])).await;
     assert_eq!(show(&table.batches().await.unwrap()), ["{x: 1}", "-", "{x: -}"]);
 }

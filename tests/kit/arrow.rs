@@ -1,4 +1,6 @@
-//! Builds Arrow arrays and batches.
+//! Arrow arrays and batches.
+//!
+//! The unit tests of `lakebed-core` and `lakebed` include this file, so it uses no type of lakebed.
 
 use std::sync::Arc;
 
