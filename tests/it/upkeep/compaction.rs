@@ -1,6 +1,6 @@
 //! Log compactions that lakebed writes.
 
-use lakebed::Env;
+use lakebed::{Env, ErrorKind};
 use lakebed_core::action::json;
 use lakebed_core::path::LOG_DIR;
 use lakebed_tests::TableBuilder;
@@ -37,7 +37,9 @@ async fn windows_that_make_no_sense_are_refused() {
     builder.commit(&[add("a")]).await;
     builder.commit(&[add("b")]).await;
     let snapshot = builder.table_with(Env::seeded(7)).snapshot().await.unwrap();
-    for window in [0..=0, 1..=2, 5..=9] {
-        assert!(snapshot.compact_log(window).await.is_err());
+    for (window, versions) in [(0..=0, "versions 0 to 0: "), (1..=2, "versions 1 to 2: "), (5..=9, "versions 5 to 9: ")] {
+        let error = snapshot.compact_log(window).await.unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::InvalidInput);
+        assert!(error.message().starts_with(versions) && error.message().ends_with("up to 1"), "{error}");
     }
 }

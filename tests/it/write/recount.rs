@@ -46,7 +46,7 @@ async fn batch_lost_during_count_is_written_again() {
     let conflict = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentTransaction, winner_version: 0, retryable: true };
     assert_eq!(*error.kind(), conflict, "{error}");
     assert!(error.message().contains("write the batch again"), "{error}");
-    assert!(builder.table().snapshot().await.is_err());
+    assert_eq!(*builder.table().snapshot().await.unwrap_err().kind(), ErrorKind::TableNotFound);
     let again = stream_of(rows());
     let outcome = builder.table().write(again).options(options()).run().await.unwrap();
     assert_eq!((outcome.committed, outcome.metrics.output_rows), (true, 3));

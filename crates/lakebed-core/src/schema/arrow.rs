@@ -349,8 +349,10 @@ mod tests {
         let inner = Field::new("t", ArrowType::Time32(TimeUnit::Second), true);
         let error = from_arrow(ArrowType::Struct(vec![inner].into())).unwrap_err();
         assert_eq!(error.message(), "column c.t: no Delta type can hold time");
-        assert!(from_arrow(ArrowType::Decimal256(76, 0)).is_err());
-        assert!(from_arrow(ArrowType::Decimal128(38, -1)).is_err());
+        let error = from_arrow(ArrowType::Decimal256(76, 0)).unwrap_err();
+        assert_eq!(error.message(), "column c: no Delta type can hold decimal(76,0)");
+        let error = from_arrow(ArrowType::Decimal128(38, -1)).unwrap_err();
+        assert_eq!(error.message(), "column c: no Delta type can hold decimal(38,-1)");
     }
 
     #[test]

@@ -373,7 +373,8 @@ fn a_scalar_of_another_type_is_refused() {
     let error = scalar_to_array(&Scalar::Long(1), PrimitiveType::Integer, 1).unwrap_err();
     assert_eq!(error.message(), "the value Long(1) is not of type integer");
     let decimal = Scalar::Decimal { unscaled: 1, scale: 1 };
-    assert!(scalar_to_array(&decimal, PrimitiveType::Decimal { precision: 3, scale: 2 }, 1).is_err());
+    let error = scalar_to_array(&decimal, PrimitiveType::Decimal { precision: 3, scale: 2 }, 1).unwrap_err();
+    assert_eq!(error.message(), "the value Decimal { unscaled: 1, scale: 1 } is not of type decimal(3,2)");
 }
 
 #[test]

@@ -150,7 +150,10 @@ fn absolute_paths_below_root_act_as_relative() {
 fn given_store_knows_its_absolute_paths() {
     let found = memory().resolve(&FilePath::parse("memory://test/lake/t/x").unwrap()).unwrap();
     assert_eq!(found.1.as_ref(), "lake/t/x");
-    assert!(memory().resolve(&FilePath::parse("memory://other/lake/t/x").unwrap()).is_err());
+    let error = memory().resolve(&FilePath::parse("memory://other/lake/t/x").unwrap()).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidInput);
+    assert!(error.message().starts_with("memory://other/lake/t/x: "), "{error}");
+    assert!(error.message().contains("memory://test/lake/t"), "{error}");
 }
 
 #[test]

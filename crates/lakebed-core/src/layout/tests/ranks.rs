@@ -8,6 +8,7 @@ use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::Numbers;
+use crate::ErrorKind;
 use crate::kit::arrow::array;
 use crate::layout::{Ranker, is_orderable};
 
@@ -205,10 +206,12 @@ fn without_a_sample_only_nulls_differ() {
 #[test]
 fn values_of_another_type_are_refused() {
     let ranker = Ranker::of_sample(&[array(Int32Array::from(vec![1]))]).unwrap();
-    assert!(ranker.ranks(&Int64Array::from(vec![1])).is_err());
+    let error = ranker.ranks(&Int64Array::from(vec![1])).unwrap_err();
+    assert_eq!(error.message(), "values of type Int64 are not ranked among those of type Int32");
     let lists = array(new_null_list());
     assert!(!is_orderable(lists.data_type()));
-    assert!(Ranker::of_sample(&[lists]).is_err());
+    let refused = Ranker::of_sample(&[lists]).map(|_| ()).map_err(|error| error.kind().clone());
+    assert_eq!(refused, Err(ErrorKind::Internal));
     let texts = Ranker::of_sample(&[array(StringArray::from(vec!["a", "b"]))]).unwrap();
     assert_eq!(texts.ranks(&StringViewArray::from(vec!["b"])).unwrap(), [3]);
     assert!(is_orderable(&DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8))));

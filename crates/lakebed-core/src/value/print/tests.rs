@@ -10,6 +10,7 @@ use arrow_array::{
 use proptest::prelude::*;
 
 use super::*;
+use crate::ErrorKind;
 use crate::schema::arrow::primitive_to_arrow;
 
 #[track_caller]
@@ -89,8 +90,10 @@ fn an_array_of_another_type_is_refused() {
     let error = print_partition_column(&Int32Array::from(vec![1]), PrimitiveType::Long).unwrap_err();
     assert_eq!(error.message(), "the type of values is Int32, not long");
     let cents = Decimal128Array::from(vec![1]).with_precision_and_scale(5, 2).unwrap();
-    assert!(print_partition_column(&cents, PrimitiveType::Decimal { precision: 5, scale: 1 }).is_err());
-    assert!(print_partition_column(&BinaryArray::from(vec![&[0xff][..]]), PrimitiveType::Binary).is_err());
+    let error = print_partition_column(&cents, PrimitiveType::Decimal { precision: 5, scale: 1 }).unwrap_err();
+    assert_eq!(error.message(), "values of Decimal128(5, 2) are not those of decimal(5,1)");
+    let error = print_partition_column(&BinaryArray::from(vec![&[0xff][..]]), PrimitiveType::Binary).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::SchemaMismatch);
 }
 
 #[test]

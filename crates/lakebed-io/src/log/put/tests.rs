@@ -131,9 +131,10 @@ async fn what_was_not_written_is_written_again() {
 async fn late_request_counts_once() {
     Case::new().fail(&[(Fault::Late, 1)]).check(Whose::Ours).await;
     let case = Case::new().fail(&[(Fault::Late, 1)]);
-    assert!(case.store.put_if_absent(&case.store.log_path(COMMIT).unwrap(), commit("other")).await.is_err());
-    // Another writer's late request is carried out before ours or after it. In both cases exactly
-    // one of the two counts.
+    let unclear = case.store.put_if_absent(&case.store.log_path(COMMIT).unwrap(), commit("other")).await.unwrap_err();
+    let object = format!("memory://test/t/_delta_log/{COMMIT}");
+    assert_eq!(*unclear.kind(), ErrorKind::Store { object, retryable: true, not_found: false });
+    // Another's late request comes before ours or after; either way one of both counts.
     let outcome = case.put().await.unwrap();
     assert_eq!(case.is_there().await, outcome == Whose::Ours);
 }

@@ -1,3 +1,4 @@
+use lakebed_core::ErrorKind;
 use proptest::prelude::*;
 
 use super::location::{Service, StoreLocation};
@@ -158,7 +159,9 @@ fn relative_location_becomes_absolute() {
     ] {
         assert_eq!((is_relative(text), absolute_location(text).unwrap()), (relative, expected), "{text}");
     }
-    assert!(absolute_location("s3:/lake/t").is_err());
+    let error = absolute_location("s3:/lake/t").unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidInput);
+    assert!(error.message().contains("s3:/lake/t"), "{error}");
 }
 
 #[test]

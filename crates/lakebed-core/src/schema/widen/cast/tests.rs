@@ -10,6 +10,7 @@ use arrow_schema::Field;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ErrorKind;
 use crate::kit::arrow::decimals;
 
 fn micros(zone: Option<&str>) -> ArrowType {
@@ -111,7 +112,9 @@ fn text_and_bytes_change_their_form_alone() {
         StringArray::from(vec![Some("x"), None, Some("x")]),
     );
     let not_text: ArrayRef = Arc::new(BinaryArray::from(vec![[0xff_u8].as_slice()]));
-    assert!(cast_up(&not_text, &ArrowType::Utf8).is_err());
+    let error = cast_up(&not_text, &ArrowType::Utf8).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::SchemaMismatch);
+    assert!(error.message().starts_with("a value stored as binary does not fit into string: "), "{error}");
 }
 
 #[test]

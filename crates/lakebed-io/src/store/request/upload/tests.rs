@@ -227,7 +227,9 @@ async fn existing_object_is_kept_unless_replaced() {
         assert_eq!(put_twice(&store, "theirs", "ours", Existing::Replace).await.unwrap(), 4);
         let path = store.path_of("d/b").unwrap();
         store.put_new(&path, Bytes::from_static(b"first")).await.unwrap();
-        assert!(store.put_new(&path, Bytes::from_static(b"other")).await.is_err());
+        let error = store.put_new(&path, Bytes::from_static(b"other")).await.unwrap_err();
+        let kind = ErrorKind::Store { object: store.describe(&path), retryable: true, not_found: false };
+        assert_eq!(*error.kind(), kind);
         assert_eq!(store.get(&path).await.unwrap(), "first");
     }
     assert_eq!(left_in(&folder.path().join("d")), 2);
