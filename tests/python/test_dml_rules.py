@@ -76,7 +76,7 @@ def test_delete_reads_file_only_without_proof(path: str) -> None:
     emptied(path)
     # The predicates do not match all rows of the file. One row makes the predicate false or null.
     for where in ("v > 4", "v IS NULL OR v < 5", "id <> 2 AND v <> 1"):
-        with pytest.raises(lb.LakebedError):
+        with pytest.raises(lb.CorruptTableError, match=r"/part-[^/]*\.parquet: "):
             lb.Table(path).delete(where)
     assert lb.Table(path).delete("id > 0").metrics.deleted_rows == 2
 
@@ -394,8 +394,8 @@ def test_replace_where_deletes_and_inserts(path: str, vectors: bool, feed: bool,
         found = {row["id"]: tuple(row.values())[1:] for row in result.table.to_arrow(columns).to_pylist()}
         assert (found[1], found[4]) == (old[1], old[4])
         new_ids = {found[2][0], found[7][0]}
-        assert len(new_ids) == 2
-        assert min(new_ids) > 3
+        # A row that is copied into a new file also takes an id there.
+        assert new_ids == ({4, 5} if vectors else {5, 6})
         assert (found[2][1], found[7][1]) == (1, 1)
 
 

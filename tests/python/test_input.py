@@ -818,9 +818,9 @@ def test_errors_of_lakebed_keep_their_class(path: str) -> None:
         yield batch(a=[1])
         yield lb.Table(f"{path}-nowhere").to_arrow()
 
-    with pytest.raises(lb.TableNotFoundError):
+    with pytest.raises(lb.TableNotFoundError, match=f"file://{re.escape(path)}-nowhere: "):
         lb.write(path, gone())
-    with pytest.raises(lb.TableNotFoundError):
+    with pytest.raises(lb.TableNotFoundError, match=f"file://{re.escape(path)}-nowhere: "):
         lb.write(path, lb.Table(f"{path}-nowhere"))
 
 

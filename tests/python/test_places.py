@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -99,7 +100,7 @@ def test_append_detects_replaced_table_of_same_size(tmp_path: Path, appends: int
     shutil.rmtree(path)
     for number in range(appends + 1):
         lb.write(path, pa.table({"ix": [number]}))
-    with pytest.raises(lb.TableNotFoundError):
+    with pytest.raises(lb.TableNotFoundError, match=f"file://{re.escape(str(path))}: "):
         table.append(pa.table({"id": [3]}))
     assert lb.Table(path).count() == appends + 1
 
@@ -127,9 +128,9 @@ def test_locations_are_shown_as_core_parses(folders: tuple[Path, Path]) -> None:
         "~nobody/x",
         "dbfs:/t",
     ]:
-        with pytest.raises(lb.InvalidInputError):
+        with pytest.raises(lb.InvalidInputError, match=f"^{re.escape(wrong)}: "):
             _lakebed.place_of(wrong)
-        with pytest.raises(lb.InvalidInputError):
+        with pytest.raises(lb.InvalidInputError, match=f"^{re.escape(wrong)}: "):
             lb.Table(wrong)
 
 

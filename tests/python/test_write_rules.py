@@ -221,12 +221,13 @@ def test_append_only_tables_are_appended_to_only(path: str) -> None:
 
 def test_modes_meet_a_table_that_is_there(path: str) -> None:
     lb.write(path, pa.table({"id": [1]}), mode="error")
-    with pytest.raises(lb.TableExistsError) as caught:
+    exists = f"^file://{re.escape(path)}: there is a table already"
+    with pytest.raises(lb.TableExistsError, match=exists) as caught:
         lb.write(path, pa.table({"id": [2]}), mode="error")
     assert isinstance(caught.value, FileExistsError)
     result = lb.write(path, pa.table({"id": [2]}), mode="ignore")
     assert (result.committed, result.version) == (False, 0)
-    with pytest.raises(lb.TableExistsError):
+    with pytest.raises(lb.TableExistsError, match=exists):
         lb.create(path, pa.schema([("id", pa.int64())]))
     assert lb.create(path, pa.schema([("id", pa.int64())]), mode="ignore").version == 0
     replaced = lb.create(path, pa.schema([("x", pa.string())]), mode="replace")
