@@ -37,8 +37,8 @@ pub(super) async fn numbered(versions: u64) -> TableBuilder {
     builder
 }
 
-/// Writes a file of rows such as `jack/apple`, and returns its `add`. A third value of a row is its
-/// `_change_type`.
+/// Writes a file of rows such as `jack/apple`, and returns its `add`. A third part of a row is its
+/// `_change_type`. The length of the path is the file's modification time.
 pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> Value {
     let names = ["name", "fruit", "_change_type"];
     let parts: Vec<Vec<&str>> = rows.iter().map(|row| row.split('/').collect()).collect();
@@ -46,7 +46,7 @@ pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> V
     let width = parts.first().map_or(2, Vec::len);
     let batch = RecordBatch::try_from_iter((0..width).map(|at| (names[at], column(at)))).unwrap();
     let size = builder.put_data(path, &batch).await;
-    with(add(path), json!({"size": size}))
+    with(add(path), json!({"size": size, "modificationTime": path.len()}))
 }
 
 /// Returns the same file with a deletion vector for these rows.

@@ -298,7 +298,7 @@ fn may_have(file: &Add, keys: &RangeInclusive<i64>) -> bool {
 }
 
 fn batch(found: &[Add]) -> FileBatch {
-    files(&found.iter().map(|file| serde_json::to_value(file).unwrap()).collect::<Vec<_>>())
+    files(&found.iter().map(|file| json!({"add": file})).collect::<Vec<_>>())
 }
 
 fn kind_of(error: crate::Error) -> ConflictKind {

@@ -173,9 +173,11 @@ mod succession {
     #[test]
     fn each_sum_follows_the_commit() {
         let previous = parse(&complete()).unwrap();
+        let mut vector = vector("u", VECTOR_FILE, 1);
+        vector["cardinality"] = json!(3);
         let lines = [
             with(add("n"), json!({"size": 66})),
-            with_vector(remove_of(&add("o")), vector("u", VECTOR_FILE, 1)),
+            with_vector(remove_of(&add("o")), vector),
             json!({"txn": {"appId": "a", "version": 9}}),
             json!({"domainMetadata": {"domain": "delta.rowTracking", "configuration": "{}", "removed": true}}),
             json!({"commitInfo": {"txnId": "t-2"}}),

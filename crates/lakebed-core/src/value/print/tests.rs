@@ -93,7 +93,7 @@ fn an_array_of_another_type_is_refused() {
     let error = print_partition_column(&cents, PrimitiveType::Decimal { precision: 5, scale: 1 }).unwrap_err();
     assert_eq!(error.message(), "values of Decimal128(5, 2) are not those of decimal(5,1)");
     let error = print_partition_column(&BinaryArray::from(vec![&[0xff][..]]), PrimitiveType::Binary).unwrap_err();
-    assert_eq!(*error.kind(), ErrorKind::SchemaMismatch);
+    assert_eq!(*error.kind(), ErrorKind::InvalidInput);
 }
 
 #[test]
