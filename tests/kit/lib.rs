@@ -8,6 +8,7 @@ pub mod action;
 pub mod arrow;
 mod checkpoint;
 pub mod deeds;
+pub mod error;
 pub mod lake;
 pub mod store;
 pub mod table;

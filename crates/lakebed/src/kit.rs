@@ -10,6 +10,9 @@ pub(crate) mod action;
 #[expect(dead_code, reason = "the unit tests of this crate use a part of the file")]
 #[path = "../../../tests/kit/arrow.rs"]
 pub(crate) mod arrow;
+/// The checks of errors of the workspace's test kit.
+#[path = "../../../tests/kit/error.rs"]
+pub(crate) mod error;
 
 use lakebed_core::action::{Add, Metadata, Protocol};
 use lakebed_core::schema::{DataType, StructField, StructType};

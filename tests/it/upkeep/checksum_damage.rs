@@ -12,6 +12,7 @@ use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::path::checksum_name;
 use lakebed_tests::TableBuilder;
 use lakebed_tests::action::{add, metadata, protocol, text};
+use lakebed_tests::error::check_corrupt;
 use lakebed_tests::lake::stream_of;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -239,5 +240,5 @@ async fn metadata_with_unlisted_features_is_refused() {
     let builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
     builder.commit(&[add("a")]).await;
     let error = builder.table().snapshot().await.unwrap_err();
-    assert!(error.is_corrupt() && error.message().contains("deletionVectors"), "{error}");
+    check_corrupt(&error, "memory://kit/lake/t", &["deletionVectors"]);
 }

@@ -238,6 +238,6 @@ mod tests {
         assert_eq!(refused("v1"), "it has no second line");
         assert_eq!(refused("v2\n{}"), "its format is 2, and this version of lakebed reads formats up to 1");
         assert_eq!(refused("1\n{}"), "it begins with \"1\"");
-        assert!(refused("v1\n{}").contains("tableId"));
+        assert!(refused("v1\n{}").contains("missing field `tableId`"));
     }
 }

@@ -31,8 +31,9 @@ use lakebed_core::schema::{DataType, StructField, StructType};
 use lakebed_io::store::Store;
 
 use super::{ReadOptions, read_files};
+use crate::kit::error::{check_corrupt, check_error};
 use crate::scan::{FileRows, ScanFile, ScanSpec, ScanTask};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A table under construction.
 struct Table {
@@ -102,6 +103,17 @@ impl Table {
 
     async fn error(&self) -> Error {
         self.batches().await.unwrap_err()
+    }
+
+    /// Checks that the table cannot be read because this file is damaged, with these facts in the
+    /// message.
+    async fn check_corrupt(&self, file: &str, facts: &[&str]) {
+        check_corrupt(&self.error().await, file, facts);
+    }
+
+    /// Checks that this column of a file does not fit the table, with these facts in the message.
+    async fn check_mismatch(&self, place: &str, facts: &[&str]) {
+        check_error(&self.error().await, &ErrorKind::SchemaMismatch, &[&[place], facts].concat());
     }
 }
 
