@@ -56,3 +56,6 @@ pub(super) fn unread(error: Error, file: &str) -> Error {
     };
     Error::new(kind, message).with_source(error)
 }
+
+#[cfg(test)]
+mod tests;

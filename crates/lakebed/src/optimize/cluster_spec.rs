@@ -133,3 +133,6 @@ impl ClusterOrder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,3 +193,6 @@ impl Snapshot {
             .await
     }
 }
+
+#[cfg(test)]
+mod tests;

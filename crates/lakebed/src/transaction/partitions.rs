@@ -71,3 +71,6 @@ fn type_of(snapshot: Option<&Snapshot>, name: &str) -> PrimitiveType {
 fn spelled<'a>(columns: &[(PrimitiveType, String)], values: impl Iterator<Item = Option<&'a str>>) -> Result<Values> {
     columns.iter().zip(values).map(|((of, _), text)| Scalar::parse_partition(text, *of)?.to_partition()).collect()
 }
+
+#[cfg(test)]
+mod tests;

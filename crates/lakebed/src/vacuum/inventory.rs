@@ -94,3 +94,6 @@ fn longs(array: &ArrayRef) -> Result<Int64Array> {
 fn refused(why: impl std::fmt::Display) -> Error {
     Error::invalid_input(format!("this inventory cannot be used: {why}"))
 }
+
+#[cfg(test)]
+mod tests;
