@@ -31,7 +31,7 @@ fn of_columns(columns: &[&str]) -> Value {
 async fn newest_protocol_and_metadata_win() {
     let (old, new) = (protocol(&[], &["appendOnly"]), protocol(&[], &["appendOnly", "rowTracking"]));
     let first = [old, of_columns(&["id long"])];
-    let (store, paths) = written(&[&first, &[new.clone()], &[of_columns(&["id long", "v long"])], &[add("a")]]).await;
+    let (store, paths) = written(&[&first, std::slice::from_ref(&new), &[of_columns(&["id long", "v long"])], &[add("a")]]).await;
     let read = ReadCommits::read(&store, &paths).await.unwrap();
     assert_eq!(read.protocol, Some(to_protocol(&new)));
     assert_eq!(read.metadata, Some(to_metadata(&of_columns(&["id long", "v long"]))));
