@@ -40,12 +40,12 @@ fn found(path: &str, size_bytes: u64, modified_ms: i64) -> Candidate {
 async fn inventory_gives_visible_files_below_table() {
     let paths = [
         Some("a.parquet"),
-        Some("memory://test/t/p=1/b c.parquet"),
+        Some("memory://test/t/p=1/b.parquet"),
         Some("memory://test/other/d.parquet"),
         Some("_delta_log/00000000000000000000.json"),
         Some("100%25"),
     ];
-    let expected = [found("a.parquet", 5, 7), found("p=1/b c.parquet", 5, 7), found("100%25", 5, 7)];
+    let expected = [found("a.parquet", 5, 7), found("p=1/b.parquet", 5, 7), found("100%25", 5, 7)];
     assert_eq!(candidates(inventory(&paths)).await.unwrap(), expected);
 }
 
