@@ -286,7 +286,7 @@ def test_the_history_says_what_was_done(path: str) -> None:
         ({"partition_by": ["nope"]}, "partition column nope is not in the schema"),
         ({"partition_by": ["id", "v"]}, "all columns are partition columns"),
         ({"partition_by": ["id"], "cluster_by": ["v"]}, "cannot be both partitioned and clustered"),
-        ({"properties": {"delta.enableDeletionVector": "true"}}, "is delta.enableDeletionVectors meant"),
+        ({"properties": {"delta.enableDeletionVector": "true"}}, "did you mean delta.enableDeletionVectors"),
         ({"properties": {"delta.checkpointInterval": "no"}}, "must be a whole number above 0"),
         ({"properties": {"delta.enableIcebergCompatV2": True}}, "set delta.columnMapping.mode"),
         ({"mode": "upsert"}, "it must be one of append, overwrite, error, ignore"),

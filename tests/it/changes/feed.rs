@@ -78,7 +78,7 @@ async fn feed_refuses_predicates_it_cannot_decide() {
     let cases = [
         ("nobody = 1", "there is no column `nobody`; there are name, fruit"),
         ("_metadata.row_index = 0", "column _metadata.row_index: the change data feed does not have it"),
-        ("_metadata.row_id = 0", "row tracking"),
+        ("_metadata.row_id = 0", "the table does not track rows"),
     ];
     for (predicate, message) in cases {
         let changes = builder.table().changes(0..=3).await.unwrap().filter(predicate);
@@ -179,7 +179,7 @@ async fn changes_across_repartitioning_are_refused() {
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[info(1000), one.clone()]).await;
     builder.commit(&[info(2000), metadata(&columns, &["fruit"], &[FEED]), remove_of(&one)]).await;
-    let expected = ["versions 1 to 2", "version 1", "the partition columns are others", "separately"];
+    let expected = ["versions 1 to 2", "version 1", "the partition columns differ", "separately"];
     check_error(changes(&builder, 1, 2).await, &expected);
     // Version 2 removes a file that was written with other partition columns.
     check_error(changes(&builder, 2, 2).await, &["versions 2 to 2", "version 1", "the partition columns differ"]);

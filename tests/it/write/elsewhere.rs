@@ -277,16 +277,22 @@ async fn new_columns_keep_planned_physical_names() {
 
 #[test]
 fn written_files_outside_table_are_refused() {
-    let bytes =
-        |path: &str| json!({"written_files": 1, "rows": 1, "marks": [], "adds": [add(path)["add"]]}).to_string().into_bytes();
-    assert_eq!(WrittenFiles::from_bytes(&bytes("a/b.parquet")).unwrap().rows(), 1);
+    let bytes = |path: &str| {
+        json!({
+            "effects": 1, "added": [add(path)["add"]], "changes": [], "deleted": [],
+            "new_rows": 1, "copied_rows": 0, "keeps_row_ids": false, "marks": [],
+        })
+        .to_string()
+        .into_bytes()
+    };
+    assert_eq!(Effects::from_bytes(&bytes("a/b.parquet")).unwrap().new_rows(), 1);
     for (outside, kind) in [
         ("/etc/passwd", ErrorKind::InvalidInput),
         ("s3://other/x.parquet", ErrorKind::InvalidInput),
         ("../x.parquet", ErrorKind::Corrupt { path: "path \"../x.parquet\"".to_owned() }),
         ("_delta_log/00000000000000000000.json", ErrorKind::InvalidInput),
     ] {
-        check_error(&WrittenFiles::from_bytes(&bytes(outside)).unwrap_err(), &kind, &[outside]);
+        check_error(&Effects::from_bytes(&bytes(outside)).unwrap_err(), &kind, &[outside]);
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
     assert!(refused.message().contains("its format is 9, and this version of lakebed reads format 4"), "{refused}");

@@ -30,7 +30,7 @@ pub const NULL_VALUE: &[u8] = &[0];
 ///
 /// A row that has neither value is null as in JSON. The specification requires this.
 pub fn unshred(stored: &StructArray) -> Result<(BinaryArray, BinaryArray)> {
-    let metadata = stored.column_by_name("metadata").ok_or_else(|| Error::schema_mismatch("a variant without its metadata"))?;
+    let metadata = stored.column_by_name("metadata").ok_or_else(|| Error::schema_mismatch("a variant has no metadata"))?;
     let metadata = bytes(metadata)?;
     let group = Group::new(stored)?;
     let mut names = Dictionary::default();

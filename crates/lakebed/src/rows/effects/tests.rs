@@ -89,7 +89,7 @@ fn bytes_of_something_else_are_refused() {
 
 #[test]
 fn unknown_and_missing_fields_are_refused() {
-    let damaged = "damaged or of something else";
+    let damaged = "damaged, or they are of another kind";
     check_refused(|effects| effects["surprise"] = 1.into(), damaged);
     check_refused(|effects| effects["deleted"][0]["surprise"] = 1.into(), damaged);
     check_refused(|effects| effects["deleted"][0]["rows"]["some"]["surprise"] = 1.into(), damaged);
@@ -130,8 +130,8 @@ fn contradictory_new_files_are_refused() {
         |effects| effects["added"][0]["dataChange"] = false.into(),
         "its rows are marked as unchanged (dataChange is false)",
     );
-    check_refused(|effects| effects["added"][0]["baseRowId"] = 0.into(), "its rows have ids");
-    check_refused(|effects| effects["added"][0]["defaultRowCommitVersion"] = 0.into(), "its rows have ids");
+    check_refused(|effects| effects["added"][0]["baseRowId"] = 0.into(), "its rows have row ids already");
+    check_refused(|effects| effects["added"][0]["defaultRowCommitVersion"] = 0.into(), "its rows have row ids already");
     let vector = json!({"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1});
     check_refused(|effects| effects["added"][0]["deletionVector"] = vector, "some of its rows are deleted");
     check_refused(|effects| effects["changes"][0]["size"] = (-1).into(), "its size is negative");

@@ -168,7 +168,7 @@ fn columns_that_cannot_get_values_are_refused() {
     let update = |when, columns| clause(when, "", Action::Update(given(columns)));
     assert_eq!(predicate(update(Matched, &[("n", "1"), ("t.n", "2")])), "WHEN MATCHED: column n is assigned more than once");
     assert!(predicate(update(Matched, &[("n", "id")])).ends_with("`id` is a column of both tables; write t.id or s.ID"));
-    assert!(predicate(update(NotMatchedBySource, &[("n", "extra")])).contains("`extra` is of the source"));
+    assert!(predicate(update(NotMatchedBySource, &[("n", "extra")])).contains("`extra` is a column of the source"));
     let nested = schema::<DataType>(&[("id", P::Integer.into()), ("st", schema(&[("x", P::Long)]).into())]);
     let error = Clauses::new(&[insert(&[("st.x", "1")])], &sides(&nested, &source()), &nested, false).unwrap_err();
     assert_eq!(error.message(), "WHEN NOT MATCHED: st.x: a new row needs values for whole columns, not for fields inside them");

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use lakebed_core::action::DomainMetadata;
-use lakebed_core::path::FilePath;
 use lakebed_core::schema::{PrimitiveType, StructField};
 use lakebed_io::parquet::write::Codec;
 use proptest::prelude::*;
@@ -10,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::definition::Definition;
 use crate::dml::write::{PartitionMode, SchemaMode, WriteMode};
-use crate::kit::{action, to_add, to_metadata, to_protocol};
+use crate::kit::{action, to_metadata, to_protocol};
 use crate::transaction::Batch;
 use crate::write::OnLossy;
 
@@ -79,12 +78,6 @@ fn task(options: WriteOptions) -> WriteTask {
         options,
         now_ms: 1_700_000_000_123,
     }
-}
-
-fn files(path: &str, rows: u64, stats: Option<String>, value: Option<String>) -> WrittenFiles {
-    let fields = json!({"partitionValues": {"day": value}, "stats": stats});
-    let add = to_add(&action::with(action::add(&FilePath::encode(path)), fields));
-    WrittenFiles { adds: vec![add], rows, marks: vec![(2, i64::MIN)] }
 }
 
 #[test]
