@@ -83,7 +83,7 @@ impl DeletedRows {
                 whole.push(row);
                 continue;
             };
-            let add = file.to_adds()?.pop().ok_or_else(|| Error::internal("a file without an action"))?;
+            let add = file.to_adds()?.pop().ok_or_else(|| Error::internal("a file has no action"))?;
             let count = add.num_records().and_then(|count| u64::try_from(count).ok());
             if let (Some(last), Some(count)) = (rows.last(), count)
                 && last >= count
