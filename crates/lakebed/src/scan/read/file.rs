@@ -14,10 +14,10 @@ use lakebed_expr::prune::{FileFacts, Pruner};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 use parquet::file::metadata::RowGroupMetaData;
 
-use super::bounds::{Bounds, Known};
 use super::column_source::ColumnSource;
 use super::context::ReadContext;
-use super::implied::Logged;
+use super::metadata_bounds::LoggedMetadata;
+use super::parquet_statistics::{FileContext, ParquetStatistics};
 use super::row_ranges::RowRanges;
 use super::schema_adapter::{FileColumns, SchemaAdapter};
 use crate::scan::file::{FileRows, ScanFile};
@@ -43,19 +43,19 @@ pub(super) struct OpenFile {
     change: Option<FileChange>,
     /// The values and types of the partition columns.
     constants: Vec<(Scalar, PrimitiveType)>,
-    pub(super) content: Content,
+    pub(super) content: FileContent,
 }
 
-/// The rows to read from the file.
-pub(super) enum Content {
+/// What is read of the file.
+pub(super) enum FileContent {
     /// This many rows. The log determines every value of the output.
     Counted(u64),
     /// The rows of these row groups.
-    Stored(Box<Stored>),
+    Parquet(Box<ParquetContent>),
 }
 
 /// An open Parquet file.
-pub(super) struct Stored {
+pub(super) struct ParquetContent {
     pub(super) file: ParquetFile,
     pub(super) columns: FileColumns,
     /// The rows that are not returned, whatever the condition says.
@@ -76,12 +76,12 @@ impl OpenFile {
     pub(super) async fn open(context: Arc<ReadContext>, index: usize, file: ScanFile) -> Result<Self> {
         let constants = constants(&context, &file)?;
         let content = if !context.may_match(&arrays(&constants, 1)?)? {
-            Content::Counted(0)
+            FileContent::Counted(0)
         } else if let Some(rows) = rows_by_log(&context, &file)? {
-            Content::Counted(rows)
+            FileContent::Counted(rows)
         } else {
-            Content::Stored(Box::new(
-                Stored::open(&context, &file, &constants).await.map_err(|error| explain(error, &context, &file))?,
+            FileContent::Parquet(Box::new(
+                ParquetContent::open(&context, &file, &constants).await.map_err(|error| explain(error, &context, &file))?,
             ))
         };
         Ok(Self {
@@ -97,10 +97,10 @@ impl OpenFile {
     }
 
     /// Returns the open Parquet file.
-    pub(super) fn stored(&self) -> Result<&Stored> {
+    pub(super) fn parquet(&self) -> Result<&ParquetContent> {
         match &self.content {
-            Content::Stored(stored) => Ok(stored),
-            Content::Counted(_) => Err(Error::internal("a file must be read that was not opened")),
+            FileContent::Parquet(stored) => Ok(stored),
+            FileContent::Counted(_) => Err(Error::internal("a file that was not opened was to be read")),
         }
     }
 
@@ -137,7 +137,7 @@ impl OpenFile {
     }
 }
 
-impl Stored {
+impl ParquetContent {
     async fn open(context: &Arc<ReadContext>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
         let listed = Listed::new(&context.store, &file.path, Some(file.size))?;
         let cuts_small = context.resources.ahead_bytes.is_some() && listed.is_local();
@@ -168,9 +168,9 @@ impl Stored {
             context: Arc::clone(context),
             parquet,
             deleted,
-            range: file.range.clone().map(|bytes| Part { bytes, size: file.size }),
+            range: file.range.clone().map(|bytes| FileRange { bytes, size: file.size }),
             constants: constants.to_vec(),
-            logged: Logged::new(context, file),
+            logged: LoggedMetadata::new(context, file),
         };
         let task = tokio::task::spawn_blocking(move || work.finish());
         // Statistics and page indexes are untrusted bytes, so decoding them may panic.
@@ -191,19 +191,19 @@ struct Preparation {
     context: Arc<ReadContext>,
     parquet: ParquetFile,
     deleted: Option<DeletionVector>,
-    range: Option<Part>,
+    range: Option<FileRange>,
     constants: Vec<(Scalar, PrimitiveType)>,
-    logged: Logged,
+    logged: LoggedMetadata,
 }
 
 /// The part of a file that a task reads.
-struct Part {
+struct FileRange {
     bytes: Range<u64>,
     /// The size of the file that was assumed when the file was cut.
     size: u64,
 }
 
-impl Part {
+impl FileRange {
     /// Returns whether a row group belongs to this part. The middle of the row group decides, so
     /// each row group belongs to exactly one part.
     fn holds(&self, group: &RowGroupMetaData) -> bool {
@@ -216,7 +216,7 @@ impl Part {
 }
 
 impl Preparation {
-    fn finish(self) -> Result<Stored> {
+    fn finish(self) -> Result<ParquetContent> {
         let projection = &self.context.projection;
         let columns = FileColumns::new(
             &self.parquet,
@@ -230,7 +230,7 @@ impl Preparation {
             Some(_) => (projection.tested.clone(), projection.others.clone()),
             None => Default::default(),
         };
-        Ok(Stored {
+        Ok(ParquetContent {
             tested: columns.adapter(&apart.0)?,
             others: columns.adapter(&apart.1)?,
             all: columns.adapter(&projection.all())?,
@@ -253,9 +253,9 @@ impl Preparation {
             first_row = end;
         }
         if let Some(pruner) = self.context.pruner.as_ref().filter(|pruner| !pruner.statistics().is_empty()) {
-            let known =
-                Known { schema: &self.context.table.physical_schema, logged: &self.logged, exact: self.deleted.is_none() };
-            let bounds = Bounds::new(&self.parquet, columns, known, pruner.statistics());
+            let context =
+                FileContext { schema: &self.context.table.physical_schema, logged: &self.logged, exact: self.deleted.is_none() };
+            let bounds = ParquetStatistics::new(&self.parquet, columns, context, pruner.statistics());
             let is_complete = self.parquet.has_complete_stats();
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.context.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
@@ -280,7 +280,7 @@ impl Preparation {
 /// Returns the row groups that may hold matches, and within them the pages that may hold matches.
 fn kept_groups(
     groups: Vec<(usize, RowRanges)>,
-    bounds: &Bounds<'_>,
+    bounds: &ParquetStatistics<'_>,
     judge: impl Fn(&[ArrayRef], usize) -> Result<BooleanArray>,
 ) -> Result<Vec<(usize, RowRanges)>> {
     let indices: Vec<usize> = groups.iter().map(|(index, _)| *index).collect();

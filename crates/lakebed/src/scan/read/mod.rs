@@ -7,7 +7,7 @@
 //! batches are returned in the order of files and rows. Decoded rows that the consumer has not
 //! taken count against a memory budget.
 
-mod bounds;
+mod parquet_statistics;
 pub(crate) mod columns;
 mod column_source;
 mod condition;
@@ -15,12 +15,12 @@ mod context;
 mod file;
 mod schema_adapter;
 pub(crate) mod form;
-mod implied;
+mod metadata_bounds;
 mod leaf_adapter;
 mod options;
 mod outbox;
 mod output;
-mod pack;
+mod batch_assembler;
 mod piece;
 mod projection;
 mod calendar_rebase;

@@ -4,7 +4,7 @@
 //! are decoded first, and the other columns only for the rows that match. In one pass, all columns
 //! are decoded and rows are dropped afterwards, which is better when many rows match. Deleted rows
 //! are dropped together with the rows that do not match. The processing of decoded rows is in
-//! `pack`.
+//! `batch_assembler`.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,10 @@ use parquet::arrow::arrow_reader::RowSelection;
 use lakebed_io::parquet::ReadOptions;
 use lakebed_io::parquet::order::LaneSender;
 
+use super::batch_assembler::{BatchAssembler, TestedBatches};
 use super::context::ReadContext;
-use super::file::{Content, OpenFile, Stored};
+use super::file::{FileContent, OpenFile, ParquetContent};
 use super::outbox::{Outbox, ReservedBatch};
-use super::pack::{Found, Packing};
 use super::row_ranges::RowRanges;
 use super::schema_adapter::SchemaAdapter;
 use super::size::{MOST_BATCH_ROWS, PieceSize};
@@ -28,17 +28,17 @@ use crate::runtime::memory::Reservation;
 
 /// Some rows of a file.
 pub(super) struct Piece {
-    what: What,
+    content: PieceContent,
     /// The number of rows that are not deleted.
     live_rows: u64,
     batch_rows: usize,
     size_bytes: u64,
 }
 
-enum What {
+enum PieceContent {
     /// RowRanges for which no column of the file is read.
     Counted,
-    Stored {
+    RowGroup {
         group: usize,
         rows: RowRanges,
     },
@@ -47,7 +47,7 @@ enum What {
 impl Piece {
     /// Returns a piece of rows for which no column of the file is read.
     pub(super) fn counted(rows: u64) -> Self {
-        Self { what: What::Counted, live_rows: rows, batch_rows: size(MOST_BATCH_ROWS), size_bytes: 0 }
+        Self { content: PieceContent::Counted, live_rows: rows, batch_rows: size(MOST_BATCH_ROWS), size_bytes: 0 }
     }
 
     /// Returns a piece of rows of a row group.
@@ -55,7 +55,7 @@ impl Piece {
         let count = rows.len();
         let size_bytes = count.saturating_mul(per.bytes_per_row.saturating_add(per.fetched_per_row));
         let batch_rows = size(per.batch_rows.min(count).max(1));
-        Self { what: What::Stored { group, rows }, live_rows, batch_rows, size_bytes }
+        Self { content: PieceContent::RowGroup { group, rows }, live_rows, batch_rows, size_bytes }
     }
 
     /// Returns how many rows the piece returns if there is no condition.
@@ -77,28 +77,30 @@ impl Piece {
         share: Reservation,
     ) -> Result<()> {
         let outbox = Outbox::new(lane, Arc::clone(context.output.schema()), share, self.batch_rows, context.limit);
-        let (group, rows) = match self.what {
-            What::Counted => return Packing::new(context, file, outbox, None).send_counted(self.live_rows, self.batch_rows),
-            What::Stored { group, rows } => (group, rows),
+        let (group, rows) = match self.content {
+            PieceContent::Counted => {
+                return BatchAssembler::new(context, file, outbox, None).send_counted(self.live_rows, self.batch_rows);
+            }
+            PieceContent::RowGroup { group, rows } => (group, rows),
         };
-        let stored = file.stored()?;
+        let stored = file.parquet()?;
         let pays = context.condition.is_some() && !context.selectivity.matches_many();
         let mut two_passes = pays && !stored.others.leaves().is_empty() && !stored.tested.leaves().is_empty();
-        let packing = Packing::new(context, Arc::clone(&file), outbox, Some(&rows));
-        let mut pass = Pass { group, rows, batch_rows: self.batch_rows, packing: Arc::new(Mutex::new(packing)) };
+        let assembler = BatchAssembler::new(context, Arc::clone(&file), outbox, Some(&rows));
+        let mut pass = Pass { group, rows, batch_rows: self.batch_rows, assembler: Arc::new(Mutex::new(assembler)) };
         loop {
             let outcome = if two_passes { pass.two(stored).await } else { pass.one(stored).await };
             match outcome {
                 // One batch has more than 2 GiB of strings. The remaining rows are decoded in
                 // smaller batches.
                 Err(error) if error.is_batch_too_large() && pass.batch_rows > 1 => {
-                    let rest = pass.packing().rest(&pass.rows);
+                    let rest = pass.assembler().rest(&pass.rows);
                     pass.rows = rest;
                     pass.batch_rows = (pass.batch_rows / 16).max(1);
                     two_passes = false;
                 }
                 Err(error) => return Err(error),
-                Ok(()) => return pass.packing().finish(),
+                Ok(()) => return pass.assembler().finish(),
             }
         }
     }
@@ -109,14 +111,14 @@ struct Pass {
     group: usize,
     rows: RowRanges,
     batch_rows: usize,
-    packing: Arc<Mutex<Packing>>,
+    assembler: Arc<Mutex<BatchAssembler>>,
 }
 
 impl Pass {
     /// Decodes all columns at once.
-    async fn one(&self, stored: &Stored) -> Result<()> {
-        let packing = Arc::clone(&self.packing);
-        let take = move |batch: RecordBatch| locked(&packing).pack(&batch);
+    async fn one(&self, stored: &ParquetContent) -> Result<()> {
+        let assembler = Arc::clone(&self.assembler);
+        let take = move |batch: RecordBatch| locked(&assembler).pack(&batch);
         if !stored.all.leaves().is_empty() {
             return self.decode(stored, &stored.all, self.rows.selection(), take).await;
         }
@@ -134,36 +136,42 @@ impl Pass {
     }
 
     /// Decodes the columns of the condition, and then the other columns of the rows that match.
-    async fn two(&self, stored: &Stored) -> Result<()> {
-        let found = Arc::new(Mutex::new(Found::default()));
-        let (packing, finding) = (Arc::clone(&self.packing), Arc::clone(&found));
-        let test = move |batch: RecordBatch| locked(&packing).test(&batch, &mut locked(&finding));
+    async fn two(&self, stored: &ParquetContent) -> Result<()> {
+        let found = Arc::new(Mutex::new(TestedBatches::default()));
+        let (assembler, tested_batches) = (Arc::clone(&self.assembler), Arc::clone(&found));
+        let test = move |batch: RecordBatch| locked(&assembler).test(&batch, &mut locked(&tested_batches));
         if let Err(error) = self.decode(stored, &stored.tested, self.rows.selection(), test).await {
-            self.packing().start_over(&self.rows);
+            self.assembler().start_over(&self.rows);
             return Err(error);
         }
         let matches = Arc::new(std::mem::take(&mut *locked(&found)).finish()?);
-        if matches.count() == 0 || self.packing().is_closed() {
+        if matches.count() == 0 || self.assembler().is_closed() {
             return Ok(());
         }
         let selection = self.rows.selection_of(matches.marks());
-        let (packing, joined) = (Arc::clone(&self.packing), Arc::clone(&matches));
+        let (assembler, joined) = (Arc::clone(&self.assembler), Arc::clone(&matches));
         let mut taken = 0;
         let join = move |batch: RecordBatch| {
             let from = taken;
             taken += batch.num_rows();
-            locked(&packing).join(&batch, &joined, from)
+            locked(&assembler).join(&batch, &joined, from)
         };
         let outcome = self.decode(stored, &stored.others, Some(selection), join).await;
         if outcome.is_err() {
-            let mut packing = self.packing();
-            let done = matches.rows_up_to(packing.rows_out());
-            packing.start_over(&self.rows.skip(done));
+            let mut assembler = self.assembler();
+            let done = matches.rows_up_to(assembler.rows_out());
+            assembler.start_over(&self.rows.skip(done));
         }
         outcome
     }
 
-    async fn decode<S>(&self, stored: &Stored, adapter: &SchemaAdapter, selection: Option<RowSelection>, sink: S) -> Result<()>
+    async fn decode<S>(
+        &self,
+        stored: &ParquetContent,
+        adapter: &SchemaAdapter,
+        selection: Option<RowSelection>,
+        sink: S,
+    ) -> Result<()>
     where
         S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
     {
@@ -173,15 +181,15 @@ impl Pass {
             row_groups: Some(vec![self.group]),
             selection,
             batch_rows: Some(self.batch_rows),
-            keyed: self.packing().keyed(adapter),
+            keyed: self.assembler().keyed(adapter),
             ..ReadOptions::default()
         };
-        let cores = self.packing().cores();
+        let cores = self.assembler().cores();
         stored.file.decode(options)?.run(&cores, sink).await
     }
 
-    fn packing(&self) -> MutexGuard<'_, Packing> {
-        locked(&self.packing)
+    fn assembler(&self) -> MutexGuard<'_, BatchAssembler> {
+        locked(&self.assembler)
     }
 }
 
@@ -200,9 +208,9 @@ impl OpenFile {
     pub(super) fn pieces(&self, rows_wanted: Option<u64>) -> Result<Vec<Piece>> {
         let mut wanted = rows_wanted.unwrap_or(u64::MAX);
         let stored = match &self.content {
-            Content::Counted(0) => return Ok(Vec::new()),
-            Content::Counted(rows) => return Ok(vec![Piece::counted((*rows).min(wanted))]),
-            Content::Stored(stored) => stored,
+            FileContent::Counted(0) => return Ok(Vec::new()),
+            FileContent::Counted(rows) => return Ok(vec![Piece::counted((*rows).min(wanted))]),
+            FileContent::Parquet(stored) => stored,
         };
         let mut pieces = Vec::new();
         let total: u64 = stored.groups.iter().map(|(_, rows)| rows.len()).sum();
@@ -226,7 +234,7 @@ impl OpenFile {
     }
 }
 
-impl Stored {
+impl ParquetContent {
     /// Cuts the rows of a row group into pieces of at most `most` rows.
     fn cut(&self, group: usize, rows: &RowRanges, most: u64) -> Vec<RowRanges> {
         let wanted = usize::try_from(rows.len() / most.max(1)).unwrap_or(usize::MAX);

@@ -4,7 +4,7 @@ use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::context::ReadContext;
-use super::file::Stored;
+use super::file::ParquetContent;
 
 /// The approximate size of a batch. It is small enough for caches and large enough for consumers.
 const BATCH_BYTES: u64 = 16 << 20;
@@ -28,7 +28,7 @@ pub(super) struct PieceSize {
 
 impl PieceSize {
     /// Returns the sizes for a row group of a file of which `total` rows are read.
-    pub(super) fn of(context: &ReadContext, stored: &Stored, group: usize, total: u64) -> Self {
+    pub(super) fn of(context: &ReadContext, stored: &ParquetContent, group: usize, total: u64) -> Self {
         let group = stored.file.metadata().row_groups().get(group);
         let rows = group.map_or(1, |group| group.num_rows().unsigned_abs()).max(1);
         let leaves = || stored.all.leaves().iter();

@@ -2,7 +2,8 @@
 //!
 //! PROTOCOL "Row Tracking": a row has the id and the version that the file stores for it in a
 //! column. If there is no such column, or if it is null, the id is the id of the file's first row
-//! plus the position of the row, and the version is the file's. Begin with [`Logged::bound`].
+//! plus the position of the row, and the version is the file's. Begin with
+//! [`LoggedMetadata::bound`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,22 +21,22 @@ use crate::scan::row_tracking::{FileRowTracking, MaterializedColumns};
 
 /// The known facts about the rows of a file before it is opened.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Logged {
+pub(super) struct LoggedMetadata {
     path: String,
     size_bytes: u64,
     row_tracking: FileRowTracking,
     materialized: MaterializedColumns,
 }
 
-/// The stored values of rows that moved, for some runs of rows.
-pub(super) struct Moved {
+/// What a file stores in a column for rows that moved, for some runs of rows.
+pub(super) struct MovedRows {
     /// The bounds of the stored values on one side.
     pub(super) bounds: ArrayRef,
     /// The number of rows in each run that have not moved.
     pub(super) nulls: ArrayRef,
 }
 
-impl Logged {
+impl LoggedMetadata {
     pub(super) fn new(context: &ReadContext, file: &ScanFile) -> Self {
         Self {
             path: file.path.clone(),
@@ -61,7 +62,7 @@ impl Logged {
         of: RowColumnKind,
         side: StatKind,
         runs: &[Range<u64>],
-        moved: Option<&Moved>,
+        moved: Option<&MovedRows>,
     ) -> Option<ArrayRef> {
         let position = |run: &Range<u64>| match side {
             StatKind::Min => i64::try_from(run.start).ok(),
@@ -105,8 +106,8 @@ mod tests {
     #[track_caller]
     fn check(of: RowColumnKind, moved: Option<(Vec<Option<i64>>, Vec<Option<i64>>)>, min: &[Option<i64>], max: &[Option<i64>]) {
         let row_tracking = FileRowTracking { base_row_id: Some(100), default_row_commit_version: Some(7) };
-        let logged = Logged { row_tracking, ..Logged::default() };
-        let moved = moved.map(|(bounds, nulls)| Moved {
+        let logged = LoggedMetadata { row_tracking, ..LoggedMetadata::default() };
+        let moved = moved.map(|(bounds, nulls)| MovedRows {
             bounds: Arc::new(Int64Array::from(bounds)),
             nulls: Arc::new(Int64Array::from(nulls)),
         });

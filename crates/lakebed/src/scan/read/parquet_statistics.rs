@@ -22,8 +22,8 @@ use lakebed_expr::prune::metadata_field;
 use lakebed_io::at::At;
 use lakebed_io::parquet::ParquetFile;
 
-use super::implied::{Logged, Moved};
 use super::leaf_adapter::LeafAdapter;
+use super::metadata_bounds::{LoggedMetadata, MovedRows};
 use super::schema_adapter::FileColumns;
 use crate::Result;
 use crate::scan::row_column::RowColumnKind;
@@ -33,39 +33,39 @@ use crate::scan::row_column::RowColumnKind;
 const ROWS_OF_RUN: usize = 4096;
 
 /// Returns statistics of one file.
-pub(super) struct Bounds<'a> {
+pub(super) struct ParquetStatistics<'a> {
     file: &'a ParquetFile,
-    wanted: Vec<Wanted<'a>>,
-    known: Known<'a>,
+    statistics: Vec<FileStatistic<'a>>,
+    context: FileContext<'a>,
 }
 
 /// The known facts about a file without its statistics.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct FileContext<'a> {
     /// The schema of the table with physical names.
     pub(super) schema: &'a StructType,
-    pub(super) logged: &'a Logged,
+    pub(super) logged: &'a LoggedMetadata,
     /// Whether the statistics count no deleted rows.
     pub(super) exact: bool,
 }
 
-struct Wanted<'a> {
-    statistic: &'a StatColumn,
+struct FileStatistic<'a> {
+    column: &'a StatColumn,
     /// The `_metadata` column that the statistic describes, if it describes none of the table's
     /// columns.
-    asked: Option<Asked>,
+    metadata_column: Option<MetadataColumn>,
     /// The source of the statistic; None if the file has none.
-    source: Option<Source>,
+    source: Option<StatisticSource>,
 }
 
 /// A `_metadata` column that a condition names.
-struct Asked {
+struct MetadataColumn {
     kind: RowColumnKind,
     /// Whether the file has a column that stores the values of rows that moved.
     may_have_moved: bool,
 }
 
-struct Source {
+struct StatisticSource {
     leaf: usize,
     /// The field with the type that the file has.
     field: Field,
@@ -79,26 +79,31 @@ pub(super) type PageStatistics = (Vec<Range<u64>>, Vec<ArrayRef>);
 
 /// The pages of a row group.
 #[derive(Clone, Copy)]
-struct Pages<'p> {
+struct PagesOfGroup<'p> {
     group: usize,
-    intervals: &'p [Interval],
+    intervals: &'p [RowInterval],
     /// For each column in question, the first rows of its pages.
     starts: &'p [Vec<u64>],
     rows: u64,
 }
 
 /// Rows of one row group that are not cut by a page boundary of any column in question.
-struct Interval {
+struct RowInterval {
     rows: Range<u64>,
     /// For each column in question, the page that holds the rows.
     pages: Vec<usize>,
 }
 
-impl<'a> Bounds<'a> {
-    /// Finds the sources of the statistics. The paths of `wanted` are physical.
-    pub(super) fn new(file: &'a ParquetFile, columns: &FileColumns, known: Known<'a>, wanted: &'a [StatColumn]) -> Self {
-        let wanted = wanted.iter().map(|statistic| Wanted::find(file, columns, known, statistic)).collect();
-        Self { file, wanted, known }
+impl<'a> ParquetStatistics<'a> {
+    /// Finds the sources of the statistics. The paths of `statistic` are physical.
+    pub(super) fn new(
+        file: &'a ParquetFile,
+        columns: &FileColumns,
+        context: FileContext<'a>,
+        statistics: &'a [StatColumn],
+    ) -> Self {
+        let statistics = statistics.iter().map(|statistic| FileStatistic::find(file, columns, context, statistic)).collect();
+        Self { file, statistics, context }
     }
 
     /// Returns for each statistic one value for each of these row groups.
@@ -106,8 +111,10 @@ impl<'a> Bounds<'a> {
         let metadata: Vec<&RowGroupMetaData> =
             groups.iter().filter_map(|group| self.file.metadata().row_groups().get(*group)).collect();
         let runs = self.runs(groups);
-        let values = |wanted: &Wanted<'_>| self.values(wanted, &runs, |kind| self.row_group_values(wanted, kind, &metadata));
-        self.wanted.iter().map(values).collect()
+        let values = |statistic: &FileStatistic<'_>| {
+            self.values(statistic, &runs, |kind| self.row_group_values(statistic, kind, &metadata))
+        };
+        self.statistics.iter().map(values).collect()
     }
 
     /// Returns the rows of these row groups, by their positions in the file.
@@ -125,32 +132,32 @@ impl<'a> Bounds<'a> {
     /// Returns a statistic of runs of rows. `stored` returns the values from the file's own column.
     fn values(
         &self,
-        wanted: &Wanted<'_>,
+        statistic: &FileStatistic<'_>,
         runs: &[Range<u64>],
         stored: impl Fn(StatKind) -> Result<ArrayRef>,
     ) -> Result<ArrayRef> {
-        let side = wanted.statistic.kind;
-        let Some(asked) = &wanted.asked else { return stored(side) };
-        let moved = match asked.may_have_moved {
-            true => Some(Moved { bounds: stored(side)?, nulls: stored(StatKind::NullCount)? }),
+        let side = statistic.column.kind;
+        let Some(metadata_column) = &statistic.metadata_column else { return stored(side) };
+        let moved = match metadata_column.may_have_moved {
+            true => Some(MovedRows { bounds: stored(side)?, nulls: stored(StatKind::NullCount)? }),
             false => None,
         };
-        match self.known.logged.bound(asked.kind, side, runs, moved.as_ref()) {
+        match self.context.logged.bound(metadata_column.kind, side, runs, moved.as_ref()) {
             Some(bounds) => Ok(bounds),
-            None => unknown(wanted.statistic, runs.len()),
+            None => unknown(statistic.column, runs.len()),
         }
     }
 
-    fn row_group_values(&self, wanted: &Wanted<'_>, kind: StatKind, groups: &[&RowGroupMetaData]) -> Result<ArrayRef> {
-        let unknown = || unknown(wanted.statistic, groups.len());
+    fn row_group_values(&self, statistic: &FileStatistic<'_>, kind: StatKind, groups: &[&RowGroupMetaData]) -> Result<ArrayRef> {
+        let unknown = || unknown(statistic.column, groups.len());
         match kind {
             StatKind::NumRecords => Ok(Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| group.num_rows())))),
-            StatKind::TightBounds => Ok(Arc::new(BooleanArray::from(vec![self.known.exact; groups.len()]))),
-            StatKind::NullCount => match &wanted.source {
+            StatKind::TightBounds => Ok(Arc::new(BooleanArray::from(vec![self.context.exact; groups.len()]))),
+            StatKind::NullCount => match &statistic.source {
                 Some(source) => Ok(Arc::new(groups.iter().map(|group| null_count(group, source.leaf)).collect::<Int64Array>())),
                 None => unknown(),
             },
-            kind @ (StatKind::Min | StatKind::Max) => match &wanted.source {
+            kind @ (StatKind::Min | StatKind::Max) => match &statistic.source {
                 Some(source) if source.cast.is_some() => {
                     let known = groups.iter().all(|group| !has_signed_bounds(group, source.leaf));
                     if !known {
@@ -162,7 +169,7 @@ impl<'a> Bounds<'a> {
                     } else {
                         converter.row_group_maxes(groups.iter().copied())
                     };
-                    self.bound(kind, source, values, wanted.statistic, groups.len())
+                    self.bound(kind, source, values, statistic.column, groups.len())
                 }
                 _ => unknown(),
             },
@@ -178,41 +185,49 @@ impl<'a> Bounds<'a> {
         else {
             return Ok(None);
         };
-        let mut leaves: Vec<usize> = self.wanted.iter().filter_map(|wanted| Some(wanted.source.as_ref()?.leaf)).collect();
+        let mut leaves: Vec<usize> =
+            self.statistics.iter().filter_map(|statistic| Some(statistic.source.as_ref()?.leaf)).collect();
         leaves.sort_unstable();
         leaves.dedup();
         let Some(mut starts) = leaves.iter().map(|leaf| page_starts(metadata, group, *leaf)).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
-        if self.wanted.iter().any(|wanted| wanted.asked.as_ref().is_some_and(Asked::is_of_positions)) {
+        if self.statistics.iter().any(|statistic| statistic.metadata_column.as_ref().is_some_and(MetadataColumn::is_of_positions))
+        {
             starts.push((0..rows.unsigned_abs()).step_by(ROWS_OF_RUN).collect());
         }
         let intervals = intervals(&starts, rows.unsigned_abs());
         if intervals.len() < 2 {
             return Ok(None);
         }
-        let pages = Pages { group, intervals: &intervals, starts: &starts, rows: rows.unsigned_abs() };
-        let in_file = |interval: &Interval| first_row + interval.rows.start..first_row + interval.rows.end;
+        let pages = PagesOfGroup { group, intervals: &intervals, starts: &starts, rows: rows.unsigned_abs() };
+        let in_file = |interval: &RowInterval| first_row + interval.rows.start..first_row + interval.rows.end;
         let runs: Vec<Range<u64>> = intervals.iter().map(in_file).collect();
-        let values = |wanted: &Wanted<'_>| {
-            let column = wanted.source.as_ref().and_then(|source| leaves.iter().position(|leaf| *leaf == source.leaf));
-            self.values(wanted, &runs, |kind| self.page_values(wanted, kind, column, &pages))
+        let values = |statistic: &FileStatistic<'_>| {
+            let column = statistic.source.as_ref().and_then(|source| leaves.iter().position(|leaf| *leaf == source.leaf));
+            self.values(statistic, &runs, |kind| self.page_values(statistic, kind, column, &pages))
         };
-        let values = self.wanted.iter().map(values).collect::<Result<_>>()?;
+        let values = self.statistics.iter().map(values).collect::<Result<_>>()?;
         Ok(Some((runs, values)))
     }
 
-    fn page_values(&self, wanted: &Wanted<'_>, kind: StatKind, column: Option<usize>, pages: &Pages<'_>) -> Result<ArrayRef> {
-        let Pages { group, intervals, starts, rows } = *pages;
+    fn page_values(
+        &self,
+        statistic: &FileStatistic<'_>,
+        kind: StatKind,
+        column: Option<usize>,
+        pages: &PagesOfGroup<'_>,
+    ) -> Result<ArrayRef> {
+        let PagesOfGroup { group, intervals, starts, rows } = *pages;
         let count = intervals.len();
-        let length = |interval: &Interval| (interval.rows.end - interval.rows.start).cast_signed();
-        match (kind, &wanted.source, column, self.file.metadata().column_index(), self.file.metadata().offset_index()) {
+        let length = |interval: &RowInterval| (interval.rows.end - interval.rows.start).cast_signed();
+        match (kind, &statistic.source, column, self.file.metadata().column_index(), self.file.metadata().offset_index()) {
             (StatKind::NumRecords, ..) => Ok(Arc::new(Int64Array::from_iter_values(intervals.iter().map(length)))),
-            (StatKind::TightBounds, ..) => Ok(Arc::new(BooleanArray::from(vec![self.known.exact; count]))),
+            (StatKind::TightBounds, ..) => Ok(Arc::new(BooleanArray::from(vec![self.context.exact; count]))),
             (StatKind::NullCount, Some(source), Some(column), Some(column_index), Some(offset_index)) => {
                 let counts = source.converter(self.file)?.data_page_null_counts(column_index, offset_index, &[group]);
-                let (Ok(counts), Some(starts)) = (counts, starts.get(column)) else { return unknown(wanted.statistic, count) };
-                let of_interval = |interval: &Interval| {
+                let (Ok(counts), Some(starts)) = (counts, starts.get(column)) else { return unknown(statistic.column, count) };
+                let of_interval = |interval: &RowInterval| {
                     let page = *interval.pages.get(column)?;
                     let nulls = (page < counts.len() && counts.is_valid(page)).then(|| counts.value(page))?;
                     let page_rows = starts.get(page + 1).unwrap_or(&rows) - starts.get(page)?;
@@ -234,12 +249,12 @@ impl<'a> Bounds<'a> {
                     converter.data_page_maxes(column_index, offset_index, &[group])
                 };
                 let pages = starts.get(column).map_or(0, Vec::len);
-                let of_pages = self.bound(kind, source, values, wanted.statistic, pages)?;
-                let page = |interval: &Interval| interval.pages.get(column).and_then(|page| u32::try_from(*page).ok());
+                let of_pages = self.bound(kind, source, values, statistic.column, pages)?;
+                let page = |interval: &RowInterval| interval.pages.get(column).and_then(|page| u32::try_from(*page).ok());
                 let indices: UInt32Array = intervals.iter().map(page).collect();
                 Ok(arrow_select::take::take(&of_pages, &indices, None)?)
             }
-            _ => unknown(wanted.statistic, count),
+            _ => unknown(statistic.column, count),
         }
     }
 
@@ -247,7 +262,7 @@ impl<'a> Bounds<'a> {
     fn bound(
         &self,
         kind: StatKind,
-        source: &Source,
+        source: &StatisticSource,
         values: parquet::errors::Result<ArrayRef>,
         statistic: &StatColumn,
         count: usize,
@@ -275,29 +290,33 @@ impl<'a> Bounds<'a> {
     }
 }
 
-impl<'a> Wanted<'a> {
-    fn find(file: &ParquetFile, columns: &FileColumns, known: Known<'_>, statistic: &'a StatColumn) -> Self {
+impl<'a> FileStatistic<'a> {
+    fn find(file: &ParquetFile, columns: &FileColumns, context: FileContext<'_>, statistic: &'a StatColumn) -> Self {
         let Some(kind) = metadata_field(statistic).and_then(RowColumnKind::of_name) else {
-            return Self { statistic, asked: None, source: Source::find(file, columns, known.schema, statistic) };
+            return Self {
+                column: statistic,
+                metadata_column: None,
+                source: StatisticSource::find(file, columns, context.schema, statistic),
+            };
         };
         // A column that cannot be understood may hold any value.
-        let moved = known.logged.moved_column(kind).filter(|name| columns.may_have(name));
+        let moved = context.logged.moved_column(kind).filter(|name| columns.may_have(name));
         let source = moved.and_then(|name| {
             let schema = StructType { fields: vec![StructField::new(name, PrimitiveType::Long, true)] };
             let stored = StatColumn { path: vec![name.to_owned()], ..statistic.clone() };
-            Source::find(file, columns, &schema, &stored)
+            StatisticSource::find(file, columns, &schema, &stored)
         });
-        Self { statistic, asked: Some(Asked { kind, may_have_moved: moved.is_some() }), source }
+        Self { column: statistic, metadata_column: Some(MetadataColumn { kind, may_have_moved: moved.is_some() }), source }
     }
 }
 
-impl Asked {
+impl MetadataColumn {
     fn is_of_positions(&self) -> bool {
         matches!(self.kind, RowColumnKind::RowId | RowColumnKind::RowIndex)
     }
 }
 
-impl Source {
+impl StatisticSource {
     fn find(file: &ParquetFile, columns: &FileColumns, schema: &StructType, statistic: &StatColumn) -> Option<Self> {
         if matches!(statistic.kind, StatKind::NumRecords | StatKind::TightBounds) {
             return None;
@@ -350,7 +369,7 @@ fn page_starts(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<
 }
 
 /// Cuts the rows at every page boundary of every column.
-fn intervals(starts: &[Vec<u64>], rows: u64) -> Vec<Interval> {
+fn intervals(starts: &[Vec<u64>], rows: u64) -> Vec<RowInterval> {
     let mut cuts: Vec<u64> = starts.iter().flatten().copied().filter(|start| *start < rows).collect();
     cuts.sort_unstable();
     cuts.dedup();
@@ -358,7 +377,7 @@ fn intervals(starts: &[Vec<u64>], rows: u64) -> Vec<Interval> {
     for (index, start) in cuts.iter().enumerate() {
         let end = cuts.get(index + 1).copied().unwrap_or(rows);
         let pages = starts.iter().map(|starts| starts.partition_point(|first| first <= start).saturating_sub(1)).collect();
-        intervals.push(Interval { rows: *start..end, pages });
+        intervals.push(RowInterval { rows: *start..end, pages });
     }
     intervals
 }

@@ -24,7 +24,7 @@ use crate::scan::row_column::ChangeType;
 use crate::{Error, Result};
 
 /// Processes the decoded rows of a piece, in order.
-pub(super) struct Packing {
+pub(super) struct BatchAssembler {
     context: Arc<ReadContext>,
     file: Arc<OpenFile>,
     outbox: Outbox,
@@ -34,21 +34,21 @@ pub(super) struct Packing {
 
 /// The results of the first of two passes so far.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct TestedBatches {
     marks: Vec<BooleanBuffer>,
-    /// The columns of the condition that are in the output, for the matching rows of each batch.
-    kept: Vec<Kept>,
+    /// By batch, the columns of the condition that are in the output, for the matching rows.
+    kept: Vec<MatchingColumns>,
 }
 
 /// The matching rows of one batch.
-struct Kept {
+struct MatchingColumns {
     fields: Vec<FieldRef>,
     columns: Vec<ArrayRef>,
     positions: Option<ArrayRef>,
 }
 
 /// The result of the first of two passes.
-pub(super) struct Matches {
+pub(super) struct MatchingRows {
     /// One bit for each decoded row. It is set if the row matches.
     marks: BooleanBuffer,
     count: usize,
@@ -57,7 +57,7 @@ pub(super) struct Matches {
     positions: Option<ArrayRef>,
 }
 
-impl Packing {
+impl BatchAssembler {
     pub(super) fn new(context: Arc<ReadContext>, file: Arc<OpenFile>, outbox: Outbox, rows: Option<&RowRanges>) -> Self {
         let ahead = rows.map(RowRanges::undecoded).unwrap_or_default();
         Self { context, file, outbox, ahead }
@@ -103,7 +103,7 @@ impl Packing {
     pub(super) fn pack(&mut self, batch: &RecordBatch) -> Result<ControlFlow<()>> {
         let positions = self.ahead.next(batch.num_rows() as u64);
         let file = Arc::clone(&self.file);
-        let stored = file.stored()?;
+        let stored = file.parquet()?;
         let columns = stored.all.adapt(batch)?;
         let Some(marks) = self.marks(&columns, &positions, batch.num_rows())? else {
             let positions = self.wants_positions().then(|| positions.column());
@@ -119,16 +119,16 @@ impl Packing {
     }
 
     /// Processes rows with the columns of the condition, in the first of two passes.
-    pub(super) fn test(&mut self, batch: &RecordBatch, found: &mut Found) -> Result<ControlFlow<()>> {
+    pub(super) fn test(&mut self, batch: &RecordBatch, found: &mut TestedBatches) -> Result<ControlFlow<()>> {
         let positions = self.ahead.next(batch.num_rows() as u64);
-        let columns = self.file.stored()?.tested.adapt(batch)?;
+        let columns = self.file.parquet()?.tested.adapt(batch)?;
         let marks = self.marks(&columns, &positions, batch.num_rows())?;
         let marks = marks.unwrap_or_else(|| BooleanBuffer::new_set(batch.num_rows()));
         let (chooser, count) = chooser(&marks);
         if count > 0 {
             let columns = columns.filter_some(&chooser, |position| self.context.output.takes(position))?;
             let positions = if self.wants_positions() { Some(chooser.filter(&positions.column())?) } else { None };
-            found.kept.push(Kept { fields: columns.fields, columns: columns.columns, positions });
+            found.kept.push(MatchingColumns { fields: columns.fields, columns: columns.columns, positions });
         }
         found.marks.push(marks);
         Ok(self.flow())
@@ -136,12 +136,12 @@ impl Packing {
 
     /// Processes rows with the other columns, in the second of two passes. The rows are matching
     /// rows, beginning with the match at index `from`.
-    pub(super) fn join(&mut self, batch: &RecordBatch, matches: &Matches, from: usize) -> Result<ControlFlow<()>> {
+    pub(super) fn join(&mut self, batch: &RecordBatch, matches: &MatchingRows, from: usize) -> Result<ControlFlow<()>> {
         let count = batch.num_rows();
         if from + count > matches.count {
             return Err(Error::internal("more rows were decoded than match the predicate"));
         }
-        let others = self.file.stored()?.others.adapt(batch)?;
+        let others = self.file.parquet()?.others.adapt(batch)?;
         let columns = AdaptedColumns {
             fields: matches.fields.iter().chain(&others.fields).cloned().collect(),
             columns: matches.columns.iter().map(|column| column.slice(from, count)).chain(others.columns).collect(),
@@ -165,7 +165,7 @@ impl Packing {
 
     /// Marks the rows that match and are not deleted; None if all rows match and none is deleted.
     fn marks(&self, columns: &AdaptedColumns, positions: &RowPositions, count: usize) -> Result<Option<BooleanBuffer>> {
-        let live = positions.live(self.file.stored()?.deleted.as_ref());
+        let live = positions.live(self.file.parquet()?.deleted.as_ref());
         let Some(condition) = &self.context.condition else { return Ok(live) };
         let mut stored = columns.fields.iter().zip(&columns.columns);
         let mut fields = Vec::new();
@@ -304,8 +304,8 @@ impl Packing {
     }
 }
 
-impl Found {
-    pub(super) fn finish(self) -> Result<Matches> {
+impl TestedBatches {
+    pub(super) fn finish(self) -> Result<MatchingRows> {
         let mut marks = BooleanBufferBuilder::new(self.marks.iter().map(BooleanBuffer::len).sum());
         self.marks.iter().for_each(|part| marks.append_buffer(part));
         let marks = marks.finish();
@@ -322,11 +322,11 @@ impl Found {
         }
         let positions: Vec<&ArrayRef> = self.kept.iter().filter_map(|kept| kept.positions.as_ref()).collect();
         let positions = if positions.is_empty() { None } else { Some(concat(positions)?) };
-        Ok(Matches { marks, count, fields: joined_fields, columns, positions })
+        Ok(MatchingRows { marks, count, fields: joined_fields, columns, positions })
     }
 }
 
-impl Matches {
+impl MatchingRows {
     pub(super) fn count(&self) -> usize {
         self.count
     }
