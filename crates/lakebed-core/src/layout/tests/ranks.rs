@@ -207,7 +207,7 @@ fn without_a_sample_only_nulls_differ() {
 fn values_of_another_type_are_refused() {
     let ranker = Ranker::of_sample(&[array(Int32Array::from(vec![1]))]).unwrap();
     let error = ranker.ranks(&Int64Array::from(vec![1])).unwrap_err();
-    assert_eq!(error.message(), "values of type Int64 are not ranked among those of type Int32");
+    assert_eq!(error.message(), "values of type Int64 cannot be ordered with those of type Int32");
     let lists = array(new_null_list());
     assert!(!is_orderable(lists.data_type()));
     let refused = Ranker::of_sample(&[lists]).map(|_| ()).map_err(|error| error.kind().clone());

@@ -91,7 +91,7 @@ fn an_array_of_another_type_is_refused() {
     assert_eq!(error.message(), "the type of values is Int32, not long");
     let cents = Decimal128Array::from(vec![1]).with_precision_and_scale(5, 2).unwrap();
     let error = print_partition_column(&cents, PrimitiveType::Decimal { precision: 5, scale: 1 }).unwrap_err();
-    assert_eq!(error.message(), "values of Decimal128(5, 2) are not those of decimal(5,1)");
+    assert_eq!(error.message(), "the type of values is Decimal128(5, 2), not decimal(5,1)");
     let error = print_partition_column(&BinaryArray::from(vec![&[0xff][..]]), PrimitiveType::Binary).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::InvalidInput);
 }

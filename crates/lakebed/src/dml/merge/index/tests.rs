@@ -87,7 +87,7 @@ fn unhashable_key_types_are_refused() {
     ];
     for refused in refused {
         let error = refused.unwrap_err();
-        let message = "the keys of a merge are not those of its source";
+        let message = "the keys of target rows differ in type or number from those of the source";
         assert_eq!((error.kind(), error.message()), (&ErrorKind::Internal, message));
     }
     let views = arrow_cast::cast(&string_array(&[Some("a")]), &DataType::Utf8View).unwrap();

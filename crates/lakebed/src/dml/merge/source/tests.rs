@@ -30,7 +30,7 @@ async fn chunks(source: &Source) -> Vec<Chunk> {
 
 async fn check_no_chunk(source: &Source, number: usize) {
     let error = source.chunk(number).await.map(|_| ()).unwrap_err();
-    assert_eq!(error.message(), format!("there is no chunk {number} of a source"));
+    assert_eq!(error.message(), format!("a source has no chunk {number}"));
 }
 
 fn numbers(numbers: std::ops::Range<i64>) -> RecordBatch {
