@@ -431,8 +431,8 @@ UTC = dt.timezone.utc
             r"column v mixes datetimes with a zone .* and datetimes without",
         ),
         (["a", b"b"], r"column v mixes bytes \(b'b'\) and strings"),
-        ([{"d": dt.date(2020, 1, 1)}, {"d": dt.datetime(2020, 1, 1, 5)}], r"column v.d has dates"),
-        ([[dt.date(2020, 1, 1)], [dt.datetime(2020, 1, 1, 5)]], r"column v has dates"),
+        ([{"d": dt.date(2020, 1, 1)}, {"d": dt.datetime(2020, 1, 1, 5)}], r"column v.d mixes dates"),
+        ([[dt.date(2020, 1, 1)], [dt.datetime(2020, 1, 1, 5)]], r"column v mixes dates"),
     ],
 )
 def test_mixed_values_of_rows_are_refused(path: str, values: list[Any], match: str) -> None:
@@ -469,7 +469,7 @@ def objects(values: list[Any]) -> Any:
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize(("values", "match"), MIXES)
 def test_mixed_values_are_refused_anywhere(path: str, holder: str, values: list[Any], match: str) -> None:
-    refused(path, lambda: HOLDERS[holder](values), rf"column v(\.x)? has {match}")
+    refused(path, lambda: HOLDERS[holder](values), rf"column v(\.x)? mixes {match}")
 
 
 FINE = pd.Timestamp("2026-01-01 00:00:00.123456789")

@@ -69,7 +69,7 @@ def test_checkpoint_outside_table_is_not_read(tmp_path: Path, policy: str) -> No
             commit.unlink()
     (log / "00000000000000000003.json").write_text('{"commitInfo":{}}\n')
     with pytest.raises(
-        lb.InvalidInputError, match=r"/00000000000000000002\.checkpoint\.[^/]*parquet: .*a link .*absolute_paths=True"
+        lb.InvalidInputError, match=r"/00000000000000000002\.checkpoint\.[^/]*parquet: .*a symbolic link .*absolute_paths=True"
     ):
         lb.Table(str(path)).to_arrow()
     assert sorted(lb.Table(str(path), absolute_paths=True).to_arrow()["id"].to_pylist()) == [1, 3, 4]

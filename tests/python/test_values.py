@@ -68,7 +68,7 @@ def test_mixed_values_are_refused_in_containers(kinds: str, way: str, tmp_path: 
 
 
 def test_categories_of_two_kinds_are_refused(tmp_path: Path) -> None:
-    refused(tmp_path, pd.DataFrame({"v": pd.Categorical([DAY, NOON])}), "column v has dates")
+    refused(tmp_path, pd.DataFrame({"v": pd.Categorical([DAY, NOON])}), "column v mixes dates")
 
 
 @pytest.mark.parametrize("way", WAYS)

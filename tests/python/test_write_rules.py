@@ -221,7 +221,7 @@ def test_append_only_tables_are_appended_to_only(path: str) -> None:
 
 def test_modes_meet_a_table_that_is_there(path: str) -> None:
     lb.write(path, pa.table({"id": [1]}), mode="error")
-    exists = f"^file://{re.escape(path)}: there is a table already"
+    exists = f"^file://{re.escape(path)}: a table exists already"
     with pytest.raises(lb.TableExistsError, match=exists) as caught:
         lb.write(path, pa.table({"id": [2]}), mode="error")
     assert isinstance(caught.value, FileExistsError)

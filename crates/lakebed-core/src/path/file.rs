@@ -108,7 +108,7 @@ fn decode(whole: &str, path: &str) -> Result<String> {
     let mut clean = String::with_capacity(decoded.len());
     for segment in decoded.split('/').filter(|segment| !segment.is_empty()) {
         if segment == "." || segment == ".." {
-            return Err(refused(whole, "has a segment `.` or `..`, which could lead outside of the table"));
+            return Err(refused(whole, "has a segment `.` or `..`, which could lead outside the table"));
         }
         if !clean.is_empty() {
             clean.push('/');
