@@ -54,7 +54,7 @@ pub(crate) use local::within::Within;
 pub use options::{StoreOptions, options_without_secrets};
 
 pub(crate) use request::chunks::ChunkedRead;
-pub use request::delete::{Deletion, Fate};
+pub use request::delete::{DeleteOutcome, DeletedObjects};
 pub use request::folder::Folder;
 pub(crate) use request::object_version::ObjectVersion;
 pub use request::upload::Upload;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::feature::check_write;
 use lakebed_io::log::{self, hadoop_checksum_name};
-use lakebed_io::store::{Fate, Store};
+use lakebed_io::store::{DeleteOutcome, Store};
 use object_store::path::Path;
 
 use super::candidates::{Candidate, CandidateBatch, CandidateStream, ReportedFiles};
@@ -172,8 +172,8 @@ impl<'a> VacuumRun<'a> {
             let files: Vec<Candidate> = round.by_ref().take(BETWEEN_CHECKS).filter(|file| self.may_go(file)).collect();
             let before = (tally.deleted, tally.failed);
             let store = self.store().clone();
-            let mut fates = stream::iter(in_chunks(files)).map(|chunk| delete(store.clone(), chunk)).buffered(AT_ONCE);
-            while let Some(deleted) = fates.next().await {
+            let mut outcomes = stream::iter(in_chunks(files)).map(|chunk| delete(store.clone(), chunk)).buffered(AT_ONCE);
+            while let Some(deleted) = outcomes.next().await {
                 self.count(deleted?, tally);
             }
             // If deletions failed and none succeeded, the rest is left alone. A missing permission
@@ -188,14 +188,14 @@ impl<'a> VacuumRun<'a> {
     fn count(&mut self, deleted: DeletedChunk, tally: &mut DeletionTally) {
         for (file, fate) in deleted.files {
             match fate {
-                Fate::Gone => {
+                DeleteOutcome::Deleted => {
                     tally.deleted += 1;
                     self.metrics.deleted_files += 1;
                     self.metrics.deleted_bytes += file.size_bytes;
                     self.shown.push(&file);
                 }
-                Fate::Missing => self.metrics.missing_files += 1,
-                Fate::Stays => tally.failed += 1,
+                DeleteOutcome::Missing => self.metrics.missing_files += 1,
+                DeleteOutcome::Failed => tally.failed += 1,
             }
         }
         tally.error = tally.error.take().or(deleted.error);
@@ -289,7 +289,7 @@ impl<'a> VacuumRun<'a> {
 
 /// Files that were deleted together, with the result for each.
 struct DeletedChunk {
-    files: Vec<(Candidate, Fate)>,
+    files: Vec<(Candidate, DeleteOutcome)>,
     error: Option<Error>,
 }
 
@@ -312,5 +312,5 @@ async fn delete(store: Store, files: Vec<Candidate>) -> Result<DeletedChunk> {
         }
     }
     let deletion = store.delete_each(&paths).await?;
-    Ok(DeletedChunk { files: files.into_iter().zip(deletion.fates).collect(), error: deletion.error })
+    Ok(DeletedChunk { files: files.into_iter().zip(deletion.outcomes).collect(), error: deletion.error })
 }
