@@ -22,7 +22,7 @@ use lakebed_io::store::Store;
 use super::data_file::{FEW_ROWS, OpenFile, Outcome, PartitionFiles, Shared, WrittenFile};
 use super::file_options::FileOptions;
 use super::fit::stored_batch;
-use super::overflow::{MOST_OPEN, Overflow, PutDown};
+use super::overflow::{MOST_OPEN, Overflow, SpilledRows};
 use super::partition::{Gathering, Sorted, Sorter, Window};
 use super::place::{PartitionTexts, Places};
 use super::rules::WriteRules;
@@ -62,7 +62,7 @@ struct Partitioning {
 /// The rows of one partition to write now. Spilled rows come first.
 struct Job {
     files: PartitionFiles,
-    put_down: PutDown,
+    spilled: SpilledRows,
     rows: Option<Gathering>,
 }
 
@@ -115,7 +115,7 @@ impl FileSink {
 
     /// Returns whether rows are spilled.
     #[cfg(test)]
-    pub(super) fn has_put_down(&self) -> bool {
+    pub(super) fn has_spilled(&self) -> bool {
         self.partitioning.as_ref().and_then(|all| all.overflow.as_ref()).is_some_and(|overflow| !overflow.is_empty())
     }
 
@@ -224,31 +224,31 @@ impl FileSink {
         let mut parts = std::mem::take(window).into_parts();
         if let Some(overflow) = overflow.as_mut().filter(|_| !is_last) {
             let (waiting, others) = overflow.divide(parts, &self.open);
-            overflow.put_down(&self.shared, waiting).await?;
+            overflow.spill(&self.shared, waiting).await?;
             parts = others;
         }
         let mut found = Vec::with_capacity(parts.len());
         for part in parts {
-            let put_down = overflow.as_mut().and_then(|overflow| overflow.take(&part.partition)).unwrap_or_default();
-            found.push((put_down, Some(part.rows), part.partition));
+            let spilled = overflow.as_mut().and_then(|overflow| overflow.take(&part.partition)).unwrap_or_default();
+            found.push((spilled, Some(part.rows), part.partition));
         }
         if let Some(overflow) = overflow.as_mut().filter(|_| is_last) {
-            found.extend(overflow.take_all().into_iter().map(|(partition, put_down)| (put_down, None, partition)));
+            found.extend(overflow.take_all().into_iter().map(|(partition, spilled)| (spilled, None, partition)));
         }
-        let job = |(put_down, rows, partition)| self.job(partition, put_down, rows);
+        let job = |(spilled, rows, partition)| self.job(partition, spilled, rows);
         Ok(found.into_iter().map(job).collect())
     }
 
-    fn job(&mut self, partition: PartitionTexts, put_down: PutDown, rows: Option<Gathering>) -> Job {
+    fn job(&mut self, partition: PartitionTexts, spilled: SpilledRows, rows: Option<Gathering>) -> Job {
         let (open, number) = (self.open.remove(&partition), self.take_number());
-        let expected_rows = put_down.rows() + rows.as_ref().map_or(0, Gathering::rows);
+        let expected_rows = spilled.rows() + rows.as_ref().map_or(0, Gathering::rows);
         let files = PartitionFiles::new(&self.shared, partition, open, number).expecting(expected_rows);
-        Job { files, put_down, rows }
+        Job { files, spilled, rows }
     }
 
     /// Returns jobs without rows for these partitions.
     fn without_rows(&mut self, partitions: &[PartitionTexts]) -> Vec<Job> {
-        partitions.iter().map(|partition| self.job(partition.clone(), PutDown::default(), None)).collect()
+        partitions.iter().map(|partition| self.job(partition.clone(), SpilledRows::default(), None)).collect()
     }
 
     /// Runs the jobs concurrently. After an error, all jobs that have begun still complete, and
@@ -290,7 +290,7 @@ impl Job {
 
     async fn write_rows(&mut self, overflow: Option<&Overflow>) -> Result<()> {
         if let Some(overflow) = overflow {
-            while let Some((rows, _reserved)) = overflow.next(&mut self.put_down).await? {
+            while let Some((rows, _reserved)) = overflow.next(&mut self.spilled).await? {
                 self.files.write(rows).await?;
             }
         }

@@ -25,7 +25,7 @@ use crate::{Error, Result};
 pub(super) const MOST_OPEN: usize = 200;
 /// The rows of one partition are few if they take less than a window divided by this number.
 const SMALL_SHARE: u64 = 16;
-/// The maximum size of rows that are spilled, and read again, in one piece.
+/// The maximum size of rows that are spilled, and read again, in one batch.
 const PIECE_BYTES: u64 = 8 << 20;
 
 /// The spilled rows of partitions that have no file yet.
@@ -34,20 +34,20 @@ pub(super) struct Overflow {
     small_bytes: u64,
     piece_bytes: u64,
     spill: Option<Spill>,
-    put_down: BTreeMap<PartitionTexts, PutDown>,
+    spilled: BTreeMap<PartitionTexts, SpilledRows>,
     /// The partitions of all windows so far.
     met: HashSet<PartitionTexts>,
 }
 
 /// The spilled rows of a partition.
 #[derive(Debug, Default)]
-pub(super) struct PutDown {
-    pieces: VecDeque<Piece>,
+pub(super) struct SpilledRows {
+    batches: VecDeque<SpilledBatch>,
     rows: usize,
 }
 
 #[derive(Debug)]
-struct Piece {
+struct SpilledBatch {
     place: u64,
     bytes: u64,
 }
@@ -61,7 +61,7 @@ impl Overflow {
             small_bytes,
             piece_bytes: small_bytes.min(PIECE_BYTES).min(shared.options.target_file_size_bytes).max(1),
             spill: None,
-            put_down: BTreeMap::new(),
+            spilled: BTreeMap::new(),
             met: HashSet::new(),
         }
     }
@@ -81,7 +81,7 @@ impl Overflow {
     }
 
     /// Spills parts of a window.
-    pub(super) async fn put_down(&mut self, shared: &Shared, parts: Vec<Part>) -> Result<()> {
+    pub(super) async fn spill(&mut self, shared: &Shared, parts: Vec<Part>) -> Result<()> {
         if parts.is_empty() {
             return Ok(());
         }
@@ -92,18 +92,18 @@ impl Overflow {
         let piece_bytes = self.piece_bytes;
         let gathered = stream::iter(parts).map(|Part { partition, rows }| {
             let reserved = MemoryBudget::of_process().reserve_now(rows.bytes());
-            let pieces = shared.cores.compute("gathering a partition", move || rows.pieces(piece_bytes));
-            async move { Ok::<_, Error>((partition, pieces.await?, reserved)) }
+            let batches = shared.cores.compute("gathering a partition", move || rows.pieces(piece_bytes));
+            async move { Ok::<_, Error>((partition, batches.await?, reserved)) }
         });
         // Rows are spilled in the order of partitions. They are read again in this order, so the
         // reads are close to each other.
         let mut gathered = gathered.buffered(shared.cores.count());
-        while let Some((partition, pieces, reserved)) = gathered.try_next().await? {
-            let put_down = self.put_down.entry(partition).or_default();
-            for rows in pieces {
-                put_down.rows += rows.num_rows();
+        while let Some((partition, batches, reserved)) = gathered.try_next().await? {
+            let spilled = self.spilled.entry(partition).or_default();
+            for rows in batches {
+                spilled.rows += rows.num_rows();
                 let bytes = batch_bytes(&rows);
-                put_down.pieces.push_back(Piece { place: spill.append_rows(rows).await?, bytes });
+                spilled.batches.push_back(SpilledBatch { place: spill.append_rows(rows).await?, bytes });
             }
             drop(reserved);
         }
@@ -113,26 +113,26 @@ impl Overflow {
     /// Returns whether no rows are spilled.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.put_down.is_empty()
+        self.spilled.is_empty()
     }
 
     /// Removes and returns the rows of a partition, which are written now.
-    pub(super) fn take(&mut self, partition: &PartitionTexts) -> Option<PutDown> {
-        self.put_down.remove(partition)
+    pub(super) fn take(&mut self, partition: &PartitionTexts) -> Option<SpilledRows> {
+        self.spilled.remove(partition)
     }
 
     /// Removes and returns the rows of all partitions, in the order of the partitions.
-    pub(super) fn take_all(&mut self) -> BTreeMap<PartitionTexts, PutDown> {
-        std::mem::take(&mut self.put_down)
+    pub(super) fn take_all(&mut self) -> BTreeMap<PartitionTexts, SpilledRows> {
+        std::mem::take(&mut self.spilled)
     }
 
     /// Reads the next rows of a partition, in the order in which they came.
-    pub(super) async fn next(&self, put_down: &mut PutDown) -> Result<Option<(Gathering, Reservation)>> {
+    pub(super) async fn next(&self, spilled: &mut SpilledRows) -> Result<Option<(Gathering, Reservation)>> {
         let (mut places, mut bytes) = (Vec::new(), 0);
-        while let Some(piece) = put_down.pieces.pop_front_if(|piece| places.is_empty() || bytes + piece.bytes <= self.piece_bytes)
+        while let Some(batch) = spilled.batches.pop_front_if(|batch| places.is_empty() || bytes + batch.bytes <= self.piece_bytes)
         {
-            places.push(piece.place);
-            bytes += piece.bytes;
+            places.push(batch.place);
+            bytes += batch.bytes;
         }
         if places.is_empty() {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Overflow {
     }
 }
 
-impl PutDown {
+impl SpilledRows {
     /// Returns the number of rows.
     pub(super) fn rows(&self) -> usize {
         self.rows

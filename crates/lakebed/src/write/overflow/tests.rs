@@ -157,7 +157,7 @@ async fn few_partitions_need_no_detour() {
     for number in 0..20 {
         sink.write(vec![batch(&rules, 0, &scattered(number * 200..(number + 1) * 200, 100), Vec::new())]).await.unwrap();
     }
-    assert!(!sink.has_put_down());
+    assert!(!sink.has_spilled());
     assert_eq!(sink.finish().await.unwrap().len(), 100);
 }
 
@@ -173,7 +173,7 @@ async fn rows_that_wait_keep_who_they_are() {
         let more = vec![("row", of_ids(|id| 7 * id)), ("version", of_ids(|id| id % 5))];
         sink.write(vec![batch(&rules, first, &scattered(first..first + 2_000, 700), more)]).await.unwrap();
     }
-    assert!(sink.has_put_down());
+    assert!(sink.has_spilled());
     let written = Written { objects, files: sink.finish().await.unwrap() };
     assert_eq!(written.files.len(), 700);
     for (_, columns) in written.columns().await {
@@ -236,7 +236,7 @@ async fn a_write_that_fails_leaves_nothing() {
         for partitions in &batches {
             sink.write(vec![batch(&rules, 0, partitions, Vec::new()), many.clone()]).await.unwrap();
         }
-        assert!(sink.has_put_down());
+        assert!(sink.has_spilled());
         let outcome = match failure {
             Failure::InTheWay => Ok(()),
             Failure::Source => Err(crate::Error::internal("broken off")),
@@ -276,7 +276,7 @@ fn only_few_unsorted_partition_rows_wait() {
         small_bytes,
         piece_bytes: 1,
         spill: None,
-        put_down: BTreeMap::new(),
+        spilled: BTreeMap::new(),
         met: met.clone(),
     };
     let cases: [(&[Vec<i32>], &[&str]); 6] = [
