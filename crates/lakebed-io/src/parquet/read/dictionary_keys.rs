@@ -67,7 +67,7 @@ impl KeyColumns {
     pub(super) fn of(metadata: &ArrowReaderMetadata, options: &ReadOptions) -> Option<Self> {
         let is_whole = options.selection.is_none() && options.filter.is_none() && options.limit.is_none();
         let group = match options.row_groups.as_deref() {
-            Some([group]) if is_whole && !options.keyed.is_empty() => *group,
+            Some([group]) if is_whole && !options.dictionary_leaves.is_empty() => *group,
             _ => return None,
         };
         let chunks = metadata.metadata().row_groups().get(group)?.columns();
@@ -80,7 +80,7 @@ impl KeyColumns {
                 continue;
             }
             let field = metadata.schema().fields().get(root)?;
-            let is_keyed = options.keyed.contains(&leaf) && may_be_keyed(chunk, field.data_type());
+            let is_keyed = options.dictionary_leaves.contains(&leaf) && may_be_keyed(chunk, field.data_type());
             columns.push(is_keyed.then_some(leaf));
             fields.push(Arc::clone(field));
         }

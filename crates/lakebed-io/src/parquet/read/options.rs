@@ -31,5 +31,5 @@ pub struct ReadOptions {
     pub limit: Option<usize>,
     /// Leaf columns that may be read as keys into a dictionary. They are read as keys if a single
     /// row group is read as a whole and the file stores them as keys.
-    pub keyed: Vec<usize>,
+    pub dictionary_leaves: Vec<usize>,
 }

@@ -165,7 +165,7 @@ fn as_values(batches: &[RecordBatch]) -> Vec<ArrayRef> {
 async fn check(file: &ParquetFile, base: ReadOptions, expected: &[&str]) {
     for group in 0..file.metadata().num_row_groups() {
         let ordinary = ReadOptions { row_groups: Some(vec![group]), ..base.clone() };
-        let keyed = ReadOptions { keyed: LEAVES.collect(), ..ordinary.clone() };
+        let keyed = ReadOptions { dictionary_leaves: LEAVES.collect(), ..ordinary.clone() };
         let (values, keys) = (decode(file, ordinary).await.unwrap(), decode(file, keyed).await.unwrap());
         let sizes = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>();
         assert_eq!(sizes(&values), sizes(&keys));
@@ -203,7 +203,7 @@ fn names(names: &[&str]) -> Vec<String> {
 /// Returns the columns that were read as keys if all values are null. In this case a column may be
 /// read in either way.
 async fn keyed_of_nulls(file: &ParquetFile, base: &ReadOptions) -> Vec<String> {
-    let keyed = ReadOptions { row_groups: Some(vec![0]), keyed: LEAVES.collect(), ..base.clone() };
+    let keyed = ReadOptions { row_groups: Some(vec![0]), dictionary_leaves: LEAVES.collect(), ..base.clone() };
     keyed_names(&decode(file, keyed).await.unwrap()[0])
 }
 
@@ -227,7 +227,7 @@ async fn only_requested_columns_come_as_keys() {
     ] {
         let projection = Some(ProjectionMask::leaves(&schema, projected.clone()));
         let base = ReadOptions { projection, row_groups: Some(vec![0]), ..options(&file, &batch) };
-        let read = decode(&file, ReadOptions { keyed, ..base.clone() }).await.unwrap();
+        let read = decode(&file, ReadOptions { dictionary_leaves: keyed, ..base.clone() }).await.unwrap();
         assert_eq!(keyed_names(&read[0]), expected, "{projected:?}");
         let ordinary = decode(&file, base).await.unwrap();
         assert_eq!(ordinary.iter().map(RecordBatch::num_rows).sum::<usize>(), 3000);
@@ -241,7 +241,7 @@ async fn only_requested_columns_come_as_keys() {
 async fn stream_has_keys_of_each_row_group() {
     let batch = rows(9000, Nulls::Runs);
     let file = open(write(&batch, small().set_max_row_group_row_count(Some(2000)))).await;
-    let base = ReadOptions { keyed: LEAVES.collect(), ..options(&file, &batch) };
+    let base = ReadOptions { dictionary_leaves: LEAVES.collect(), ..options(&file, &batch) };
     let read: Vec<RecordBatch> = file.read(base, &Cores::of(2)).unwrap().try_collect().await.unwrap();
     assert_eq!(read.len(), 5);
     assert!(read.iter().all(|batch| keyed_names(batch) == KEYED));
@@ -286,7 +286,7 @@ async fn row_selection_gives_columns_as_values() {
         };
         RowFilter::new(vec![Box::new(ArrowPredicateFn::new(ProjectionMask::leaves(&schema, [7]), later))])
     };
-    let base = ReadOptions { row_groups: Some(vec![0]), keyed: LEAVES.collect(), ..options(&file, &batch) };
+    let base = ReadOptions { row_groups: Some(vec![0]), dictionary_leaves: LEAVES.collect(), ..options(&file, &batch) };
     for (chosen, first, count) in [
         (ReadOptions { selection: Some(selection), ..base.clone() }, 700, 1000),
         (ReadOptions { limit: Some(1234), ..base.clone() }, 0, 1234),
@@ -308,7 +308,7 @@ async fn batches_are_made_on_threads_for_computing() {
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     for projection in [None, Some(ProjectionMask::leaves(&schema, [6, 12])), Some(ProjectionMask::leaves(&schema, [7]))] {
         let keyed = LEAVES.collect();
-        let base = ReadOptions { row_groups: Some(vec![0]), keyed, projection, ..options(&file, &batch) };
+        let base = ReadOptions { row_groups: Some(vec![0]), dictionary_leaves: keyed, projection, ..options(&file, &batch) };
         // The test runs on its own thread, as do all tasks of its runtime.
         let own = std::thread::current().id();
         let sink = move |_| {
@@ -355,7 +355,7 @@ async fn damaged_columns_are_errors_or_rows() {
                 let file = open(bytes).await;
                 let batch_rows = [None, Some(64)][seed as usize % 2];
                 let base = ReadOptions { batch_rows, projection, row_groups: Some(vec![0]), ..options(&file, &batch) };
-                let keyed = ReadOptions { keyed: vec![0, 1], ..base };
+                let keyed = ReadOptions { dictionary_leaves: vec![0, 1], ..base };
                 // A panic that is not caught fails the test.
                 let read = tokio::time::timeout(Duration::from_secs(20), decode(&file, keyed)).await.expect("it hangs");
                 outcomes[usize::from(read.is_ok())] += 1;
@@ -403,7 +403,8 @@ async fn keys_beyond_dictionary_are_corrupt() {
             bytes[range.end - 1] = key;
             let file = open(bytes).await;
             for batch_rows in [None, Some(10)] {
-                let keyed = ReadOptions { keyed: vec![0], row_groups: Some(vec![0]), batch_rows, ..options(&file, &batch) };
+                let keyed =
+                    ReadOptions { dictionary_leaves: vec![0], row_groups: Some(vec![0]), batch_rows, ..options(&file, &batch) };
                 let error = decode(&file, keyed).await.unwrap_err();
                 assert!(error.is_corrupt() && error.to_string().contains("f.parquet"), "{error}");
             }

@@ -69,9 +69,9 @@ impl BatchAssembler {
 
     /// Returns the leaves of the columns that may be decoded as dictionary keys. These are the
     /// columns that are returned as they are stored.
-    pub(super) fn keyed(&self, adapter: &SchemaAdapter) -> Vec<usize> {
+    pub(super) fn dictionary_leaves(&self, adapter: &SchemaAdapter) -> Vec<usize> {
         let wanted = |position| self.context.output.is_moving() && self.context.output.has(ColumnSource::File(position));
-        adapter.keyed(wanted)
+        adapter.dictionary_leaves(wanted)
     }
 
     /// Returns whether no more rows are needed.

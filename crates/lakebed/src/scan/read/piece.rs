@@ -181,7 +181,7 @@ impl Pass {
             row_groups: Some(vec![self.group]),
             selection,
             batch_rows: Some(self.batch_rows),
-            keyed: self.assembler().keyed(adapter),
+            dictionary_leaves: self.assembler().dictionary_leaves(adapter),
             ..ReadOptions::default()
         };
         let cores = self.assembler().cores();

@@ -324,7 +324,7 @@ impl SchemaAdapter {
 
     /// Returns the leaves of columns that may be decoded as keys into a dictionary. `wanted`
     /// chooses the columns by position.
-    pub(super) fn keyed(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
+    pub(super) fn dictionary_leaves(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
         let columns = self.same.iter().enumerate();
         columns.filter(|(position, _)| wanted(*position)).filter_map(|(_, leaf)| *leaf).collect()
     }
