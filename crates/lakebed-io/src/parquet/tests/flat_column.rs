@@ -756,7 +756,7 @@ fn own_files_give_columns_as_keys() {
     run(async {
         let fixture = Fixture::with("f.parquet", bytes).await;
         let file = fixture.open(None, PageIndex::Skip).await.unwrap();
-        let options = ReadOptions { keyed: vec![0], ..Default::default() };
+        let options = ReadOptions { dictionary_leaves: vec![0], ..Default::default() };
         let batches: Vec<RecordBatch> = file.read(options, &Cores::of(2)).unwrap().try_collect().await.unwrap();
         assert!(batches.iter().all(|batch| batch.column(0).as_dictionary_opt::<Int32Type>().is_some()));
         let columns: Vec<ArrayRef> =
