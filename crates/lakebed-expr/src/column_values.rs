@@ -72,11 +72,7 @@ fn any(conditions: Vec<Condition>) -> Condition {
         Ok([one]) => one,
         Err(none) if none.is_empty() => Condition { tree: node(Kind::Boolean(false)), text: SqlText::without_names("FALSE") },
         Err(several) => {
-            let mut text = SqlText::default();
-            for (number, condition) in several.iter().enumerate() {
-                text.push_str(if number > 0 { " OR " } else { "" });
-                text.push(&condition.operand());
-            }
+            let text = SqlText::joined("OR", several.iter().map(Condition::operand));
             Condition { tree: node(Kind::Any(several.into_iter().map(|condition| condition.tree).collect())), text }
         }
     }

@@ -67,8 +67,8 @@ pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Fi
     parse_with(text, schema, options, None)
 }
 
-/// Parses a filter whose names are not those of the schema. The rule gives the name of a column in
-/// the schema for a name in the text.
+/// Parses a filter in which columns have other names than in the schema. For each name in the text,
+/// the rule returns the path of a column of the schema.
 ///
 /// # Errors
 /// Fails as [`parse_filter`] does, and if a name has no column.
@@ -173,7 +173,7 @@ impl Filter {
         if left.is_empty() {
             return None;
         }
-        let text = SqlText::joined("AND", left.iter().map(|conjunct| &conjunct.text));
+        let text = SqlText::joined("AND", left.iter().map(|conjunct| conjunct.text.in_parentheses()));
         Some(Filter::of(left, text, self.schema().clone()))
     }
 }
@@ -207,7 +207,7 @@ impl Filter {
     /// schema. Returns `None` if there are no filters.
     pub fn all(filters: Vec<Filter>) -> Option<Filter> {
         let schema = Arc::clone(filters.first()?.schema());
-        let text = SqlText::joined("AND", filters.iter().map(Filter::sql));
+        let text = SqlText::joined("AND", filters.iter().map(|filter| filter.sql().in_parentheses()));
         let conjuncts = filters.into_iter().flat_map(|filter| filter.conjuncts).collect();
         Some(Filter::of(conjuncts, text, schema))
     }
@@ -216,7 +216,7 @@ impl Filter {
     /// schema. Returns `None` if there are no filters.
     pub fn any(filters: Vec<Filter>) -> Option<Filter> {
         let [first, _, ..] = filters.as_slice() else { return filters.into_iter().next() };
-        let text = SqlText::joined("OR", filters.iter().map(Filter::sql));
+        let text = SqlText::joined("OR", filters.iter().map(|filter| filter.sql().in_parentheses()));
         let operands = filters.iter().map(|filter| filter.expr().clone()).collect();
         Some(first.derived(join_conditions(Operator::Or, operands), text))
     }

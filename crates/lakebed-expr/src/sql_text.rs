@@ -51,14 +51,14 @@ impl SqlText {
         self.names.extend(other.names.iter().map(shifted));
     }
 
-    /// Joins conditions with AND or OR.
-    pub(crate) fn joined<'a>(operator: &str, operands: impl IntoIterator<Item = &'a Self>) -> Self {
+    /// Joins operands with AND or OR.
+    pub(crate) fn joined(operator: &str, operands: impl IntoIterator<Item = Self>) -> Self {
         let mut joined = Self::default();
         for (number, operand) in operands.into_iter().enumerate() {
             if number > 0 {
                 joined.push_str(&format!(" {operator} "));
             }
-            joined.push(&operand.in_parentheses());
+            joined.push(&operand);
         }
         joined
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::DeletionVectorDescriptor;
 
 /// A data file that is part of the table. PROTOCOL "Add File and Remove File".
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Add {
     /// A URI, relative to the table root or absolute, spelled as the log spells it.

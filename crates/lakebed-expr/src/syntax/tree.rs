@@ -175,10 +175,10 @@ impl Node {
     }
 }
 
-impl Kind {
-    /// The child nodes, which may be changed. A change must not add levels.
-    pub fn children_mut(&mut self) -> Vec<&mut Node> {
-        match self {
+/// Lists the child nodes of a kind: `&Node` or `&mut Node`, as the names of the methods say.
+macro_rules! child_nodes {
+    ($kind:expr, $as_node:ident, $as_deref:ident, $iter:ident) => {
+        match $kind {
             Kind::Null | Kind::Boolean(_) | Kind::Number { .. } | Kind::Text(_) => vec![],
             Kind::Value(_) | Kind::TypedLiteral { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
             Kind::Field(value, _) | Kind::Unary(_, value) | Kind::Not(value) => vec![value],
@@ -186,31 +186,24 @@ impl Kind {
             Kind::Item(left, right) | Kind::Binary(_, left, right) | Kind::Compare(_, left, right) => vec![left, right],
             Kind::Between { value, low, high, .. } => vec![value, low, high],
             Kind::Like { value, pattern, .. } => vec![value, pattern],
-            Kind::All(nodes) | Kind::Any(nodes) | Kind::Call { args: nodes, .. } => nodes.iter_mut().collect(),
-            Kind::In { value, list, .. } => std::iter::once(&mut **value).chain(list).collect(),
+            Kind::All(nodes) | Kind::Any(nodes) | Kind::Call { args: nodes, .. } => nodes.$iter().collect(),
+            Kind::In { value, list, .. } => std::iter::once(value.$as_node()).chain(list).collect(),
             Kind::Case { operand, branches, otherwise } => {
-                let branches = branches.iter_mut().flat_map(|(when, then)| [when, then]);
-                operand.as_deref_mut().into_iter().chain(branches).chain(otherwise.as_deref_mut()).collect()
+                let branches = branches.$iter().flat_map(|(when, then)| [when, then]);
+                operand.$as_deref().into_iter().chain(branches).chain(otherwise.$as_deref()).collect()
             }
         }
-    }
+    };
+}
 
+impl Kind {
     /// The child nodes.
     pub fn children(&self) -> Vec<&Node> {
-        match self {
-            Kind::Null | Kind::Boolean(_) | Kind::Number { .. } | Kind::Text(_) => vec![],
-            Kind::Value(_) | Kind::TypedLiteral { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
-            Kind::Field(value, _) | Kind::Unary(_, value) | Kind::Not(value) => vec![value],
-            Kind::Is { value, .. } | Kind::Cast { value, .. } => vec![value],
-            Kind::Item(left, right) | Kind::Binary(_, left, right) | Kind::Compare(_, left, right) => vec![left, right],
-            Kind::Between { value, low, high, .. } => vec![value, low, high],
-            Kind::Like { value, pattern, .. } => vec![value, pattern],
-            Kind::All(nodes) | Kind::Any(nodes) | Kind::Call { args: nodes, .. } => nodes.iter().collect(),
-            Kind::In { value, list, .. } => std::iter::once(&**value).chain(list).collect(),
-            Kind::Case { operand, branches, otherwise } => {
-                let branches = branches.iter().flat_map(|(when, then)| [when, then]);
-                operand.as_deref().into_iter().chain(branches).chain(otherwise.as_deref()).collect()
-            }
-        }
+        child_nodes!(self, as_ref, as_deref, iter)
+    }
+
+    /// The child nodes, which may be changed. A change must not add levels.
+    pub fn children_mut(&mut self) -> Vec<&mut Node> {
+        child_nodes!(self, as_mut, as_deref_mut, iter_mut)
     }
 }

@@ -82,20 +82,7 @@ impl WrittenFile {
 
     /// Returns a change data file that is flushed to disk already.
     pub fn of_changes(Cdc { path, partition_values, size, .. }: Cdc) -> Self {
-        let add = Add {
-            path,
-            partition_values,
-            size,
-            modification_time: 0,
-            data_change: false,
-            stats: None,
-            tags: None,
-            deletion_vector: None,
-            base_row_id: None,
-            default_row_commit_version: None,
-            clustering_provider: None,
-        };
-        Self::safe(add)
+        Self::safe(Add { path, partition_values, size, ..Add::default() })
     }
 
     /// Returns a file that is flushed to disk already.
