@@ -68,7 +68,7 @@ mod tests {
 
     use crate::changes::{Bound, ChangesOptions};
     use crate::create::CreateOptions;
-    use crate::dml::merge::{Action, Clause, Evolution, MergeOptions, When};
+    use crate::dml::merge::{Action, Clause, MergeOptions, MergeSchemaMode, When};
     use crate::dml::write::{PartitionMode, WriteMode, WriteOptions};
     use crate::dml::{DeleteOptions, UpdateOptions};
     use crate::location::Location;
@@ -144,7 +144,7 @@ mod tests {
             Clause { when: When::Matched, condition: None, action: Action::UpdateAll },
             Clause { when: When::NotMatched, condition: Some("a > 1".to_owned()), action: Action::Insert(columns) },
         ];
-        assert_eq!((options.clauses.as_slice(), options.schema_mode), (expected.as_slice(), Evolution::Merge));
+        assert_eq!((options.clauses.as_slice(), options.schema_mode), (expected.as_slice(), MergeSchemaMode::Merge));
         assert_eq!((options.target_alias.as_str(), options.source_alias.as_str()), ("target", "source"));
     }
 

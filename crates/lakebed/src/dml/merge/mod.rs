@@ -30,7 +30,7 @@ use crate::{RecordBatchStream, Result, Table};
 
 pub use clause::{Action, Clause, When};
 pub use explain::{MergeExplanation, MergeKey};
-pub use options::{Evolution, MergeOptions};
+pub use options::{MergeOptions, MergeSchemaMode};
 use run::Merging;
 use source::Source;
 
@@ -135,7 +135,7 @@ impl Merge {
     /// Sets whether columns that the table lacks are added to it.
     #[must_use]
     pub fn evolve_schema(mut self, evolves: bool) -> Self {
-        self.options.schema_mode = if evolves { Evolution::Merge } else { Evolution::Enforce };
+        self.options.schema_mode = if evolves { MergeSchemaMode::Merge } else { MergeSchemaMode::Enforce };
         self
     }
 

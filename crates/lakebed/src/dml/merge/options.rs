@@ -13,30 +13,31 @@ pub struct MergeOptions {
     pub on: String,
     /// Columns that must be equal for rows to match. If there are any, they replace the condition.
     /// Null equals null. Source values are compared in the form in which the table stores them: an
-    /// empty text in a partition column is null.
+    /// empty string in a partition column is null.
     pub keys: Vec<String>,
     /// The name of the table in expressions.
     pub target_alias: String,
     /// The name of the source in expressions.
     pub source_alias: String,
-    /// What happens to the rows. If several clauses apply to the same rows, the first one whose
-    /// condition is true takes effect.
+    /// The clauses, in order. For each row, the first clause that applies and whose condition is
+    /// true takes effect.
     pub clauses: Vec<Clause>,
-    /// What happens to columns that the table lacks.
-    pub schema_mode: Evolution,
+    /// The treatment of columns that the table lacks.
+    pub schema_mode: MergeSchemaMode,
     /// The options that all changes of rows have. The binding reads them by themselves.
     #[serde(skip)]
     pub change: ChangeOptions,
 }
 
-/// What a merge does with columns that the table lacks.
+/// The treatment of columns that the table lacks, in a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Evolution {
-    /// They are an error if all columns of the source are assigned, and else they are ignored.
+pub enum MergeSchemaMode {
+    /// Such columns are an error if all columns of the source are assigned. Otherwise they are
+    /// ignored.
     #[default]
     Enforce,
-    /// They are added to the table.
+    /// Such columns are added to the table.
     Merge,
 }
 
@@ -48,7 +49,7 @@ impl Default for MergeOptions {
             target_alias: "target".to_owned(),
             source_alias: "source".to_owned(),
             clauses: Vec::new(),
-            schema_mode: Evolution::default(),
+            schema_mode: MergeSchemaMode::default(),
             change: ChangeOptions::default(),
         }
     }
@@ -57,6 +58,6 @@ impl Default for MergeOptions {
 impl MergeOptions {
     /// Returns whether columns that the table lacks are added to it.
     pub(super) fn evolves(&self) -> bool {
-        self.schema_mode == Evolution::Merge
+        self.schema_mode == MergeSchemaMode::Merge
     }
 }
