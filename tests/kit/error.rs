@@ -14,7 +14,7 @@ pub fn check_error(error: &Error, kind: &ErrorKind, facts: &[&str]) {
     }
 }
 
-/// Checks that an error says that this object is damaged, with these facts.
+/// Checks that an error reports this object as damaged, and that its message has these facts.
 #[track_caller]
 pub fn check_corrupt(error: &Error, object: &str, facts: &[&str]) {
     check_error(error, &ErrorKind::Corrupt { path: object.to_owned() }, facts);

@@ -51,8 +51,8 @@ pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expr
     parse_with(text, schema, options, None)
 }
 
-/// Parses an expression whose names are not those of the schema. The rule gives the name of a
-/// column in the schema for a name in the text.
+/// Parses an expression in which columns have other names than in the schema. For each name in the
+/// text, the rule returns the path of a column of the schema.
 ///
 /// # Errors
 /// Fails as [`parse_expr`] does, and if a name has no column.

@@ -29,7 +29,8 @@ use crate::{Error, Result, Snapshot, Table};
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpdateOptions {
-    /// Columns, and the Spark SQL expressions whose values they get. `a.b` is a field of a struct.
+    /// The assigned columns, each with a Spark SQL expression for its new value. `a.b` is a field of
+    /// a struct.
     pub set: Vec<(String, String)>,
     /// Only rows for which this Spark SQL expression is true are updated. Without it, all rows are.
     #[serde(rename = "where")]

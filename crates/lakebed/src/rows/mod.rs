@@ -1,8 +1,8 @@
 //! The rows of a snapshot that a change deletes or replaces, and the files that the change writes.
 //!
-//! `selection` says which rows a change selects. `search` finds the `deleted` rows, and `named` finds the files of rows that another process names.
-//! `rewrite` writes the rows that replace them, `effects` is the result, and `target` is the table
-//! for which new files are written.
+//! `selection` holds the predicate of a change. `search` finds the `deleted` rows. If another
+//! process found them, `named` finds their files in the snapshot. `rewrite` writes the rows that
+//! replace them, and `target` is the table for which new files are written. `effects` is the result.
 
 pub(crate) mod deleted;
 mod named;

@@ -68,7 +68,7 @@ impl DeletedRows {
         Ok(self)
     }
 
-    /// Adds the rows whose files are in this batch, and removes them from the named ones.
+    /// Takes the files of this batch that have named rows. Their rows are removed from `named`.
     fn take_files(&mut self, named: &mut HashMap<String, NamedRows>, batch: &FileBatch) -> Result<()> {
         let (paths, mut whole) = (batch.paths()?, Vec::new());
         for row in 0..batch.len() {
