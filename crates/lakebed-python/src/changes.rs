@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::owned::{Owned, Remade};
 use crate::runtime::enter;
 use crate::scan::task_bytes;
-use crate::table::{Place, Table};
+use crate::table::{Table, TableLocation};
 
 /// A stream for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
@@ -42,7 +42,7 @@ impl Follow {
     #[staticmethod]
     fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let options = Options::of(options);
-        let table = Table::place_of(&options)?.table().map_err(to_py)?;
+        let table = Table::location_of(&options)?.table().map_err(to_py)?;
         let given: ReaderOptions = options.rest()?;
         let follow = FollowOptions::parse(&given.options).map_err(to_py)?;
         let stream = enter(py, async move { table.follow(follow).await })?;
@@ -116,7 +116,7 @@ impl Follow {
 /// opened it.
 #[pyclass(module = "lakebed._lakebed", frozen)]
 pub struct Changes {
-    place: Arc<Place>,
+    location: Arc<TableLocation>,
     versions: (u64, u64),
     /// The feed as it was requested.
     asked: Owned<lakebed::changes::Changes>,
@@ -129,7 +129,7 @@ impl Changes {
         if let Some(changes) = self.opened.get() {
             return Ok(changes);
         }
-        let (table, asked) = (self.place.table().map_err(to_py)?, self.asked.look().clone());
+        let (table, asked) = (self.location.table().map_err(to_py)?, self.asked.look().clone());
         let changes = enter(py, async move { asked.reopened(&table).await })?;
         self.opened.set(changes.clone());
         Ok(changes)
@@ -190,7 +190,7 @@ impl Table {
         let table = self.table(py)?;
         let changes = enter(py, async move { table.changes_with(options).await })?;
         let versions = (*changes.versions().start(), *changes.versions().end());
-        Ok(Changes { place: self.place(), versions, asked: Owned::new(changes.clone()), opened: Remade::new(changes) })
+        Ok(Changes { location: self.location(), versions, asked: Owned::new(changes.clone()), opened: Remade::new(changes) })
     }
 }
 

@@ -15,7 +15,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::RecordBatch;
-use lakebed::write::{Alike, OnLossy};
+use lakebed::write::{OnLossy, SchemaUnifier};
 use lakebed::{Error, RecordBatchStream, Result};
 use pyo3::prelude::*;
 use tokio::sync::mpsc::channel;
@@ -42,23 +42,23 @@ enum Input {
 /// [`Items`]). They are read on a separate thread, because the source may wait or need the
 /// interpreter.
 pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordBatchStream> {
-    let (input, alike) = match data.hasattr("__arrow_c_stream__")? {
+    let (input, unifier) = match data.hasattr("__arrow_c_stream__")? {
         true => {
             let stream = InputStream::of(data)?;
-            let alike = Alike::new(stream.schema());
-            (Input::Stream(stream), alike)
+            let unifier = SchemaUnifier::new(stream.schema());
+            (Input::Stream(stream), unifier)
         }
         false => {
-            let (items, alike) = Items::of(data)?;
-            (Input::Items(items), alike)
+            let (items, unifier) = Items::of(data)?;
+            (Input::Items(items), unifier)
         }
     };
-    let alike = alike.on_lossy(on_lossy);
-    let (schema, mut input) = (alike.schema(), OfPython::new(input).map_err(to_py)?);
+    let unifier = unifier.on_lossy(on_lossy);
+    let (schema, mut input) = (unifier.schema(), OfPython::new(input).map_err(to_py)?);
     let (sender, receiver) = channel::<Said>(AHEAD);
     let read = move || {
         loop {
-            let said = input.with(|input| kept_in(|| input.next(&alike)));
+            let said = input.with(|input| kept_in(|| input.next(&unifier)));
             let is_last = !matches!(said, Ok(Some(_)));
             // The receiver is closed if the write failed.
             if sender.blocking_send(said).is_err() || is_last {
@@ -79,12 +79,12 @@ pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordB
 
 impl Input {
     /// Returns the next batch, with the schema of all batches.
-    fn next(&mut self, alike: &Alike) -> Result<Option<RecordBatch>> {
+    fn next(&mut self, unifier: &SchemaUnifier) -> Result<Option<RecordBatch>> {
         let next = match self {
             Self::Stream(stream) => stream.next()?,
             Self::Items(items) => items.next()?,
         };
-        next.map(|(number, batch)| alike.batch(number, &batch)).transpose()
+        next.map(|(number, batch)| unifier.batch(number, &batch)).transpose()
     }
 }
 

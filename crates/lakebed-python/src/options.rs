@@ -37,7 +37,7 @@ impl<'a, 'py> Options<'a, 'py> {
 
     /// Reads the options that are fields of a struct, and leaves the others for [`Self::rest`].
     pub fn part<T: DeserializeOwned>(&self) -> PyResult<T> {
-        read(self.given.py(), Part(self))
+        read(self.given.py(), KnownFields(self))
     }
 
     /// Reads all options that are left as one struct. None means that an option is not given.
@@ -60,9 +60,9 @@ impl<'a, 'py> Options<'a, 'py> {
 }
 
 /// Gives a struct only the options that it has fields for.
-struct Part<'o, 'a, 'py>(&'o Options<'a, 'py>);
+struct KnownFields<'o, 'a, 'py>(&'o Options<'a, 'py>);
 
-impl<'de> Deserializer<'de> for Part<'_, '_, '_> {
+impl<'de> Deserializer<'de> for KnownFields<'_, '_, '_> {
     type Error = PythonizeError;
 
     fn deserialize_struct<V: Visitor<'de>>(

@@ -21,7 +21,7 @@ use crate::runtime::enter;
 /// A snapshot for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
 pub struct Table {
-    place: Arc<Place>,
+    location: Arc<TableLocation>,
     version: u64,
     /// The table's id in this version, once it is known. A forked child that opens the table again
     /// must find the same id.
@@ -39,14 +39,18 @@ struct Opened {
 }
 
 /// The location of a table and its credentials.
-pub struct Place {
+pub struct TableLocation {
     /// Its URL is absolute, so that a handle means the same table after the process changes its
     /// working folder.
     location: Location,
     credentials: Option<Arc<PyCredentials>>,
 }
 
-impl Place {
+impl TableLocation {
+    fn uri(&self) -> &str {
+        &self.location.uri
+    }
+
     /// Returns the table without checking whether it exists.
     pub fn table(&self) -> lakebed::Result<lakebed::Table> {
         let mut table = lakebed::Table::at_location(self.location.clone()).with_env(Env::system());
@@ -59,24 +63,24 @@ impl Place {
 
 impl Table {
     /// Creates a handle for a snapshot.
-    pub fn new(place: Arc<Place>, table: lakebed::Table, snapshot: Snapshot) -> Self {
-        Self::at(place, table, snapshot.version(), Some(snapshot))
+    pub fn new(location: Arc<TableLocation>, table: lakebed::Table, snapshot: Snapshot) -> Self {
+        Self::at(location, table, snapshot.version(), Some(snapshot))
     }
 
     /// Creates a handle for a version, with its snapshot if that is known.
-    pub fn at(place: Arc<Place>, table: lakebed::Table, version: u64, snapshot: Option<Snapshot>) -> Self {
+    pub fn at(location: Arc<TableLocation>, table: lakebed::Table, version: u64, snapshot: Option<Snapshot>) -> Self {
         let id = snapshot.as_ref().map(|snapshot| OnceLock::from(snapshot.metadata().id.clone())).unwrap_or_default();
-        Self { place, version, id, opened: Remade::new(Opened { table, snapshot }) }
+        Self { location, version, id, opened: Remade::new(Opened { table, snapshot }) }
     }
 
     /// Creates a handle for another version of the same table.
     pub fn sibling(&self, py: Python<'_>, version: u64, snapshot: Option<Snapshot>) -> PyResult<Self> {
-        Ok(Self::at(self.place.clone(), self.opened(py)?.0, version, snapshot))
+        Ok(Self::at(self.location.clone(), self.opened(py)?.0, version, snapshot))
     }
 
     /// Returns the location.
-    pub fn place(&self) -> Arc<Place> {
-        self.place.clone()
+    pub fn location(&self) -> Arc<TableLocation> {
+        self.location.clone()
     }
 
     /// Returns the snapshot, opened again in a forked child.
@@ -93,7 +97,7 @@ impl Table {
         let table = match self.opened.get() {
             Some(Opened { table, snapshot: Some(snapshot) }) => return Ok((table, snapshot)),
             Some(Opened { table, snapshot: None }) => table,
-            None => self.place.table().map_err(to_py)?,
+            None => self.location.table().map_err(to_py)?,
         };
         let (opening, version, id) = (table.clone(), self.version, self.id.get().cloned());
         let snapshot = enter(py, async move {
@@ -108,11 +112,11 @@ impl Table {
     }
 
     /// Returns the location that options name.
-    pub fn place_of(options: &Options<'_, '_>) -> PyResult<Arc<Place>> {
+    pub fn location_of(options: &Options<'_, '_>) -> PyResult<Arc<TableLocation>> {
         let mut location: Location = options.part()?;
         location.uri = absolute_location(&location.uri).map_err(to_py)?;
         let credentials = options.object("credentials")?.map(PyCredentials::new).map(Arc::new);
-        Ok(Arc::new(Place { location, credentials }))
+        Ok(Arc::new(TableLocation { location, credentials }))
     }
 }
 
@@ -122,12 +126,12 @@ impl Table {
     #[staticmethod]
     fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let options = Options::of(options);
-        let place = Table::place_of(&options)?;
+        let location = Table::location_of(&options)?;
         let at: SnapshotOptions = options.rest()?;
-        let table = place.table().map_err(to_py)?;
+        let table = location.table().map_err(to_py)?;
         let opening = table.clone();
         let snapshot = enter(py, async move { opening.snapshot_with(&at).await })?;
-        Ok(Self::new(place, table, snapshot))
+        Ok(Self::new(location, table, snapshot))
     }
 
     #[getter]
@@ -137,7 +141,7 @@ impl Table {
 
     /// Returns the location without secrets, for opening the table again.
     fn address(&self) -> PyResult<String> {
-        url_without_secrets(&self.place.location.uri).map_err(to_py)
+        url_without_secrets(self.location.uri()).map_err(to_py)
     }
 
     /// The version of the snapshot.
@@ -165,7 +169,7 @@ impl Table {
         let (table, snapshot) = self.opened(py)?;
         let refreshing = table.clone();
         let newer = enter(py, async move { refreshing.newer_than(&snapshot).await })?;
-        Ok(Self::new(self.place.clone(), table, newer))
+        Ok(Self::new(self.location.clone(), table, newer))
     }
 
     #[pyo3(signature = (limit = None))]

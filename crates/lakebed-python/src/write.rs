@@ -7,7 +7,7 @@ use lakebed::Result;
 use lakebed::create::CreateOptions;
 use lakebed::dml::Effects;
 use lakebed::dml::write::{PlannedWrite, WriteOptions, WriteOutcome, WriteTask, write_files_at};
-use lakebed::write::Part;
+use lakebed::write::PartNumber;
 use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_io::store::StoreOptions;
 use pyo3::prelude::*;
@@ -28,14 +28,14 @@ impl Table {
     #[staticmethod]
     fn create(py: Python<'_>, options: &Bound<'_, PyDict>, schema: &Bound<'_, PyAny>) -> PyResult<Self> {
         let options = Options::of(options);
-        let place = Table::place_of(&options)?;
+        let location = Table::location_of(&options)?;
         let schema = schema_of(schema)?;
         let schema = schema_from_arrow(&schema).map_err(to_py)?;
         let options: CreateOptions = options.rest()?;
-        let table = place.table().map_err(to_py)?;
+        let table = location.table().map_err(to_py)?;
         let making = table.clone();
         let snapshot = enter(py, async move { making.create(schema).options(options).run().await })?;
-        Ok(Table::new(place, table, snapshot))
+        Ok(Table::new(location, table, snapshot))
     }
 
     /// Writes rows to a location.
@@ -46,12 +46,12 @@ impl Table {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<(Self, bool, Bound<'py, PyAny>)> {
         let options = Options::of(options);
-        let place = Table::place_of(&options)?;
-        let table = place.table().map_err(to_py)?;
+        let location = Table::location_of(&options)?;
+        let table = location.table().map_err(to_py)?;
         let outcome = write_to(py, table.clone(), &options, data)?;
         after_commit(&table, outcome.snapshot.as_ref());
         let (committed, metrics) = (outcome.committed, pythonize(py, &outcome.metrics)?);
-        Ok((Table::at(place, table, outcome.version, outcome.snapshot), committed, metrics))
+        Ok((Table::at(location, table, outcome.version, outcome.snapshot), committed, metrics))
     }
 
     /// Writes rows to this table.
@@ -77,13 +77,13 @@ impl Table {
         schema: &str,
     ) -> PyResult<(Option<Bound<'py, PyDict>>, Option<Self>)> {
         let options = Options::of(options);
-        let place = Table::place_of(&options)?;
-        let table = place.table().map_err(to_py)?;
+        let location = Table::location_of(&options)?;
+        let table = location.table().map_err(to_py)?;
         let schema = lakebed_core::schema::parse(schema).map_err(|error| to_py(error.of_caller()))?;
         let options: WriteOptions = options.rest()?;
         let planning = table.clone();
         match enter(py, async move { planning.plan_write(schema, options).await })? {
-            PlannedWrite::Done(outcome) => Ok((None, Some(Table::at(place, table, outcome.version, outcome.snapshot)))),
+            PlannedWrite::Done(outcome) => Ok((None, Some(Table::at(location, table, outcome.version, outcome.snapshot)))),
             PlannedWrite::CountRows => Ok((None, None)),
             PlannedWrite::Task(task) => {
                 let found = PyDict::new(py);
@@ -106,8 +106,8 @@ impl Table {
         written: Vec<Vec<u8>>,
     ) -> PyResult<(Self, bool, Bound<'py, PyAny>)> {
         let options = Options::of(options);
-        let place = Table::place_of(&options)?;
-        let table = place.table().map_err(to_py)?;
+        let location = Table::location_of(&options)?;
+        let table = location.table().map_err(to_py)?;
         let mut task = WriteTask::from_bytes(task).map_err(to_py)?;
         if let Some(txn) = options.rest::<WriteOptions>()?.txn {
             task = task.with_txn(txn);
@@ -116,7 +116,7 @@ impl Table {
         let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;
         after_commit(&table, outcome.snapshot.as_ref());
         let (committed, metrics) = (outcome.committed, pythonize(py, &outcome.metrics)?);
-        Ok((Table::at(place, table, outcome.version, outcome.snapshot), committed, metrics))
+        Ok((Table::at(location, table, outcome.version, outcome.snapshot), committed, metrics))
     }
 
     /// Deletes the files that were written for a task that is not committed. The options are those
@@ -124,7 +124,7 @@ impl Table {
     #[staticmethod]
     fn abort_write(py: Python<'_>, options: &Bound<'_, PyDict>, written: Vec<Vec<u8>>) -> PyResult<()> {
         let options = Options::of(options);
-        let table = Table::place_of(&options)?.table().map_err(to_py)?;
+        let table = Table::location_of(&options)?.table().map_err(to_py)?;
         options.rest::<WriteOptions>()?;
         enter(py, async move {
             table.abort_write(files_of(&written)?).await;
@@ -148,7 +148,7 @@ pub fn write_files<'py>(
     let task = WriteTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
     let options = StoreOptions { options: storage_options, credentials, ..StoreOptions::default() };
-    let (data, part) = (stream_of(data, task.on_lossy())?, Part { number: part.0, of: part.1 });
+    let (data, part) = (stream_of(data, task.on_lossy())?, PartNumber { number: part.0, of: part.1 });
     let written = enter(py, async move { write_files_at(&task, part, data, options).await?.to_bytes() })?;
     Ok(PyBytes::new(py, &written))
 }

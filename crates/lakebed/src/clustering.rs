@@ -12,7 +12,7 @@ use lakebed_core::schema::mapping::{MappingMode, physical_path};
 use lakebed_core::schema::{DataType, StructType};
 use serde_json::{Value, json};
 
-use crate::scan::read::columns::resolve;
+use crate::scan::read::column_selection::resolve;
 use crate::{Error, Result, Snapshot};
 
 /// The domain in which Delta keeps clustering columns.

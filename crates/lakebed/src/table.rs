@@ -26,12 +26,12 @@ pub struct Table {
     store: Store,
     env: Env,
     latest: Arc<Mutex<Option<Snapshot>>>,
-    only: Option<Known>,
+    only: Option<AcceptedTable>,
 }
 
 /// The identity of the only table that a handle accepts at its location.
 #[derive(Clone)]
-struct Known {
+struct AcceptedTable {
     id: Arc<str>,
     version: u64,
 }
@@ -98,7 +98,7 @@ impl Table {
     /// a table here.
     #[must_use]
     pub fn only(&self, snapshot: &Snapshot) -> Self {
-        let known = Known { id: snapshot.metadata().id.as_str().into(), version: snapshot.version() };
+        let known = AcceptedTable { id: snapshot.metadata().id.as_str().into(), version: snapshot.version() };
         Self { only: Some(known), ..self.clone() }
     }
 

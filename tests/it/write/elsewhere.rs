@@ -12,7 +12,7 @@ use lakebed::create::CreateOptions;
 use lakebed::dml::Effects;
 use lakebed::dml::write::{PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, write_files};
 use lakebed::transaction::Application;
-use lakebed::write::Part;
+use lakebed::write::PartNumber;
 use lakebed::{ErrorKind, Result};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;
@@ -53,7 +53,7 @@ async fn plan(builder: &TableBuilder, schema: StructType, options: WriteOptions)
 
 /// Writes a part like a process of its own.
 async fn part(builder: &TableBuilder, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<Effects> {
-    let part = Part { number, of: 3 };
+    let part = PartNumber { number, of: 3 };
     let written = write_files(&builder.store(), &builder.new_env(), task, part, stream_of(rows)).await?;
     Effects::from_bytes(&written.to_bytes()?)
 }
@@ -247,7 +247,7 @@ async fn identity_values_of_parts_are_distinct() {
         builder.table().commit_write(task, written).await.unwrap();
         all.push(ids(&builder).await);
     }
-    // Part p of three gives its rows the numbers p, p + 3, p + 6, ... The second write continues
+    // PartNumber p of three gives its rows the numbers p, p + 3, p + 6, ... The second write continues
     // after the greatest number.
     let first = [100, 110, 120, 140, 150, 170];
     let second = first.map(|number| number + 80);

@@ -69,7 +69,7 @@ impl Winner {
             changed: HashMap::new(),
             moved: HashSet::new(),
         };
-        let mut added = Adding::default();
+        let mut added = AddedFiles::default();
         for part in parts {
             each_line(part, |line| {
                 match line {
@@ -93,7 +93,7 @@ impl Winner {
 
     /// Adds a file. It adds nothing new if its rows come from other files of this commit, or were
     /// in the table before.
-    fn add(&mut self, add: AddRef<'_>, added: &mut Adding) -> Result<()> {
+    fn add(&mut self, add: AddRef<'_>, added: &mut AddedFiles) -> Result<()> {
         if add.deletion_vector.is_some() {
             self.changed.insert(path_key(&add.path), add.clone().into());
         }
@@ -163,13 +163,13 @@ impl Winner {
 
 /// Batches of files that are being collected.
 #[derive(Default)]
-struct Adding {
+struct AddedFiles {
     batch: FileBatchBuilder,
     rows: usize,
     full: Vec<FileBatch>,
 }
 
-impl Adding {
+impl AddedFiles {
     fn append(&mut self, add: &AddRef<'_>) -> Result<()> {
         if self.batch.is_full() {
             self.full.push(std::mem::take(&mut self.batch).finish()?);

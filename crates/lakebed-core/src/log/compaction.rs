@@ -15,9 +15,9 @@ use crate::action::Action;
 use crate::action::json::{CommitLines, FileLine, Line, lines, read_line};
 use crate::{Error, Result};
 
-/// The subject of an action. Only the newest of all actions with one subject counts.
+/// The key of an action. Only the newest of all actions with one key counts.
 #[derive(PartialEq, Eq, Hash)]
-enum Subject {
+enum ActionKey {
     Protocol,
     Metadata,
     Transaction(String),
@@ -37,11 +37,11 @@ pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> R
             let said = read_line(line).map_err(|error| {
                 Error::corrupt(commit.name, format!("line {}: {}", number + commit.lines_before, error.message()))
             })?;
-            of_commit.extend(subject(said).map(|subject| (subject, line)));
+            of_commit.extend(key(said).map(|key| (key, line)));
         }
-        // If a commit has two actions with one subject, the later line counts, as in replay.
-        for (subject, line) in of_commit.into_iter().rev() {
-            if seen.insert(subject) {
+        // If a commit has two actions with one key, the later line counts, as in replay.
+        for (key, line) in of_commit.into_iter().rev() {
+            if seen.insert(key) {
                 kept.push(line);
             }
         }
@@ -50,20 +50,20 @@ pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> R
     Ok(kept)
 }
 
-/// Returns the subject of a line's action, or `None` for actions that concern only their own
+/// Returns the key of a line's action, or `None` for actions that concern only their own
 /// commit.
-fn subject(line: Line<'_>) -> Option<Subject> {
+fn key(line: Line<'_>) -> Option<ActionKey> {
     Some(match line {
         Line::File(FileLine::Add(add)) => {
-            Subject::File(FileKey::new(&add.path, add.deletion_vector.map(|dv| dv.unique_id()).as_deref()))
+            ActionKey::File(FileKey::new(&add.path, add.deletion_vector.map(|dv| dv.unique_id()).as_deref()))
         }
         Line::File(FileLine::Remove(remove)) => {
-            Subject::File(FileKey::new(&remove.path, remove.deletion_vector.map(|dv| dv.unique_id()).as_deref()))
+            ActionKey::File(FileKey::new(&remove.path, remove.deletion_vector.map(|dv| dv.unique_id()).as_deref()))
         }
-        Line::Other(Action::Protocol(_)) => Subject::Protocol,
-        Line::Other(Action::Metadata(_)) => Subject::Metadata,
-        Line::Other(Action::SetTransaction(txn)) => Subject::Transaction(txn.app_id),
-        Line::Other(Action::DomainMetadata(domain)) => Subject::Domain(domain.domain),
+        Line::Other(Action::Protocol(_)) => ActionKey::Protocol,
+        Line::Other(Action::Metadata(_)) => ActionKey::Metadata,
+        Line::Other(Action::SetTransaction(txn)) => ActionKey::Transaction(txn.app_id),
+        Line::Other(Action::DomainMetadata(domain)) => ActionKey::Domain(domain.domain),
         Line::Other(_) | Line::Nothing => return None,
     })
 }

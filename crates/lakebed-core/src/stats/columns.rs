@@ -50,14 +50,14 @@ impl StatsPlan {
         clustering: &[Vec<String>],
     ) -> Result<Self> {
         let chosen = match &properties.data_skipping_stats_columns {
-            Some(list) => Chosen::Named(parse_names(list).ok_or_else(|| not_names(list))?),
-            None => Chosen::First(properties.data_skipping_num_indexed_cols.unwrap_or(u32::MAX)),
+            Some(list) => ColumnChoice::Named(parse_names(list).ok_or_else(|| not_names(list))?),
+            None => ColumnChoice::First(properties.data_skipping_num_indexed_cols.unwrap_or(u32::MAX)),
         };
-        let mut choice = Choice { chosen, clustering, mode, logical: Vec::new(), physical: Vec::new() };
+        let mut selector = ColumnSelector { chosen, clustering, mode, logical: Vec::new(), physical: Vec::new() };
         let partition_columns: Vec<_> = partition_columns.iter().filter_map(|name| schema.index_of(name)).collect();
         let data = schema.fields.iter().enumerate().filter(|(index, _)| !partition_columns.contains(index));
         Ok(Self {
-            columns: choice.of_fields(data.map(|(_, field)| field)),
+            columns: selector.of_fields(data.map(|(_, field)| field)),
             string_prefix_length: properties.data_skipping_string_prefix_length,
             tight_bounds: false,
         })
@@ -96,7 +96,7 @@ impl IndexedColumn {
 }
 
 /// The columns that a property chooses.
-enum Chosen {
+enum ColumnChoice {
     /// The number of leaves that may still be chosen.
     First(u32),
     /// Columns by logical paths in lower case, with all fields below them.
@@ -104,8 +104,8 @@ enum Chosen {
 }
 
 /// A walk through a schema that selects the chosen columns.
-struct Choice<'a> {
-    chosen: Chosen,
+struct ColumnSelector<'a> {
+    chosen: ColumnChoice,
     clustering: &'a [Vec<String>],
     mode: MappingMode,
     /// The path of the current position, in lower case.
@@ -113,7 +113,7 @@ struct Choice<'a> {
     physical: Vec<String>,
 }
 
-impl Choice<'_> {
+impl ColumnSelector<'_> {
     fn of_fields<'f>(&mut self, fields: impl Iterator<Item = &'f StructField>) -> Vec<IndexedColumn> {
         let mut columns = Vec::new();
         for field in fields {
@@ -135,12 +135,12 @@ impl Choice<'_> {
 
     fn takes_leaf(&mut self) -> bool {
         let chosen = match &mut self.chosen {
-            Chosen::First(0) => false,
-            Chosen::First(left) => {
+            ColumnChoice::First(0) => false,
+            ColumnChoice::First(left) => {
                 *left -= 1;
                 true
             }
-            Chosen::Named(names) => names.iter().any(|name| self.logical.starts_with(name)),
+            ColumnChoice::Named(names) => names.iter().any(|name| self.logical.starts_with(name)),
         };
         // PROTOCOL "Clustered Table": statistics are written for clustering columns.
         chosen || self.clustering.contains(&self.physical)

@@ -29,11 +29,11 @@ pub(crate) struct Resolved<'t> {
     pub(crate) tree: Node,
     written: &'t str,
     /// What differs from the text as written, by the position of the first byte.
-    places: BTreeMap<usize, Place>,
+    places: BTreeMap<usize, Replacement>,
 }
 
 /// A place in the text that is a name, or that is replaced by a value.
-enum Place {
+enum Replacement {
     Name { span: Span, spelling: String, path: Vec<String> },
     Value { span: Span, literal: String },
 }
@@ -55,12 +55,12 @@ pub(crate) fn resolve<'t>(written: &'t str, options: &Options, rule: Option<&Nam
                     }
                     None => written.get(node.span.start..node.span.end).unwrap_or_default().to_owned(),
                 };
-                resolved.places.insert(node.span.start, Place::Name { span: node.span, spelling, path: path.clone() });
+                resolved.places.insert(node.span.start, Replacement::Name { span: node.span, spelling, path: path.clone() });
             }
             Kind::Call { name, args } if args.is_empty() => {
                 let now_micros = options.now_ms.map(|now_ms| now_ms.saturating_mul(1_000));
                 if let Some((value, literal)) = now_micros.and_then(|now_micros| current_time(name, now_micros)) {
-                    resolved.places.insert(node.span.start, Place::Value { span: node.span, literal });
+                    resolved.places.insert(node.span.start, Replacement::Value { span: node.span, literal });
                     node.kind = Kind::Value(value);
                 }
             }
@@ -89,11 +89,11 @@ impl Resolved<'_> {
     fn text_of_span(&self, whole: Span) -> SqlText {
         let (mut text, mut at) = (SqlText::default(), whole.start);
         for place in self.places.range(whole.start..whole.end).map(|(_, place)| place) {
-            let (Place::Name { span, .. } | Place::Value { span, .. }) = place;
+            let (Replacement::Name { span, .. } | Replacement::Value { span, .. }) = place;
             text.push_str(self.written.get(at..span.start).unwrap_or_default());
             match place {
-                Place::Name { spelling, path, .. } => text.push_name(spelling, path),
-                Place::Value { literal, .. } => text.push_str(literal),
+                Replacement::Name { spelling, path, .. } => text.push_name(spelling, path),
+                Replacement::Value { literal, .. } => text.push_str(literal),
             }
             at = span.end;
         }

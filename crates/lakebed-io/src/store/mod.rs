@@ -42,7 +42,7 @@ use object_store::path::Path;
 use abilities::{Listing, Writing};
 use address::Address;
 pub use commit::flush::{Unflushed, all_flushed};
-pub use commit::local_queue::{Queue, Turn, Waiting};
+pub use commit::local_queue::{CommitTurn, Queue, Waiting};
 pub use commit::outcome::{Existing, Put, PutOutcome};
 use connection::Connection;
 pub use credentials::{CredentialSource, Credentials};

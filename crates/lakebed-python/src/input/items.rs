@@ -3,7 +3,7 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakebed::Result;
-use lakebed::write::Alike;
+use lakebed::write::SchemaUnifier;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -29,18 +29,18 @@ enum Item {
 impl Items {
     /// Requests the first item, unless the attribute `schema` gives the columns. Both can fail with
     /// an error that the iterator raises.
-    pub fn of(items: &Bound<'_, PyAny>) -> PyResult<(Self, Alike)> {
+    pub fn of(items: &Bound<'_, PyAny>) -> PyResult<(Self, SchemaUnifier)> {
         let declared = items.getattr("schema")?;
         let mut found = Self { items: Some(items.clone().unbind()), current: None, number: 0 };
         if !declared.is_none() {
-            return Ok((found, Alike::new(schema_of(&declared)?)));
+            return Ok((found, SchemaUnifier::new(schema_of(&declared)?)));
         }
         found.advance(items.py())?;
-        let alike = match &found.current {
-            Some(item) => Alike::to_first(&item.schema()),
-            None => Alike::new(SchemaRef::new(arrow::datatypes::Schema::empty())),
+        let unifier = match &found.current {
+            Some(item) => SchemaUnifier::to_first(&item.schema()),
+            None => SchemaUnifier::new(SchemaRef::new(arrow::datatypes::Schema::empty())),
         };
-        Ok((found, alike))
+        Ok((found, unifier))
     }
 
     /// Returns the next batch with the number of its item, or `None` at the end.

@@ -20,10 +20,10 @@ use serde_json::Value;
 
 use super::commits::{ALL, Commit, CommitReadOptions, Commits, KeptFile, lost};
 use crate::runtime::stream::{RecordBatchStream, produce};
-use crate::scan::asked::kinds_asked_of_rows;
 use crate::scan::balance::balanced;
 use crate::scan::output::OutputColumn;
 use crate::scan::read::{ReadOptions, read_files};
+use crate::scan::row_filter::row_columns_of;
 use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanSpec, ScanTask};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
@@ -229,7 +229,7 @@ impl Changes {
                 self.check_kind(kind, &name)?;
             }
         }
-        for kind in filter.map(|filter| kinds_asked_of_rows(&filter, self.snapshot.schema())).transpose()?.into_iter().flatten() {
+        for kind in filter.map(|filter| row_columns_of(&filter, self.snapshot.schema())).transpose()?.into_iter().flatten() {
             self.check_kind(kind, &format!("{METADATA_COLUMN}.{}", kind.name()))?;
         }
         Ok(spec)

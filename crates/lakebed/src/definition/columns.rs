@@ -84,10 +84,10 @@ fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()>
 }
 
 /// Returns the schema of a new table with complete column metadata, after checking that metadata.
-pub(super) fn with_checked_notes(schema: &StructType, partition_columns: &[String]) -> Result<StructType> {
+pub(super) fn with_checked_metadata(schema: &StructType, partition_columns: &[String]) -> Result<StructType> {
     let expressions = filter_schema(schema)?;
-    let notes = Notes { schema, expressions: &expressions, partition_columns };
-    let fields = schema.fields.iter().map(|field| notes.checked(field)).collect::<Result<_>>()?;
+    let checks = MetadataChecks { schema, expressions: &expressions, partition_columns };
+    let fields = schema.fields.iter().map(|field| checks.checked(field)).collect::<Result<_>>()?;
     // A schema that cannot be parsed again must not become the schema of a table.
     lakebed_core::schema::parse(&StructType { fields }.to_json())
 }
@@ -132,13 +132,13 @@ fn inside(data_type: &DataType, name: &str) -> Result<()> {
 }
 
 /// The context for checks of the metadata of columns.
-struct Notes<'a> {
+struct MetadataChecks<'a> {
     schema: &'a StructType,
     expressions: &'a Schema,
     partition_columns: &'a [String],
 }
 
-impl Notes<'_> {
+impl MetadataChecks<'_> {
     fn checked(&self, field: &StructField) -> Result<StructField> {
         let within = |error: Error| error.within(format!("column {}", field.name));
         inside(&field.data_type, &field.name)?;

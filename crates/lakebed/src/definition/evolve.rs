@@ -11,7 +11,7 @@ use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_io::env::Env;
 
-use super::columns::{check_columns, check_constraints, partition_columns_of, refuse_filling_of_new, with_checked_notes};
+use super::columns::{check_columns, check_constraints, partition_columns_of, refuse_filling_of_new, with_checked_metadata};
 use super::complete::{add_row_tracking_columns, with_mapping};
 use super::iceberg::check_iceberg;
 use super::new_table::NewTable;
@@ -55,7 +55,7 @@ impl Definition {
         check_columns(&new.schema, snapshot.properties())?;
         let partition_columns = partition_columns_of(&new.schema, &new.partition_by)?;
         let mut metadata = Metadata { partition_columns, ..snapshot.metadata().clone() };
-        let kept = with_checked_notes(&with_metadata_of(&new.schema, snapshot.schema()), &metadata.partition_columns)?;
+        let kept = with_checked_metadata(&with_metadata_of(&new.schema, snapshot.schema()), &metadata.partition_columns)?;
         let schema = with_mapping(&kept, snapshot.properties(), &mut metadata.configuration, env);
         metadata.schema_string = schema.to_json();
         let given = GivenProperties::parse(new.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;

@@ -13,7 +13,7 @@ use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_io::env::Env;
 
-use super::columns::{check_columns, check_constraints, partition_columns_of, with_checked_notes};
+use super::columns::{check_columns, check_constraints, partition_columns_of, with_checked_metadata};
 use super::complete::{add_row_tracking_columns, with_mapping};
 use super::iceberg::check_iceberg;
 use super::value::Definition;
@@ -53,7 +53,7 @@ impl NewTable {
         check_columns(&self.schema, &properties)?;
         check_iceberg(&self.schema, &properties)?;
         let partition_columns = partition_columns_of(&self.schema, &self.partition_by)?;
-        let schema = with_checked_notes(&self.schema, &partition_columns)?;
+        let schema = with_checked_metadata(&self.schema, &partition_columns)?;
         check_constraints(&schema, &properties)?;
         let schema = with_mapping(&schema, &properties, &mut configuration, env);
         add_row_tracking_columns(&properties, &mut configuration, env);

@@ -24,7 +24,7 @@ use lakebed_expr::{Expression, can_cast, field_index, nearest_name, parse_path, 
 use serde_json::Value;
 
 use crate::write::OnLossy;
-use crate::write::fit::fit;
+use crate::write::convert::fit;
 use crate::{Error, Result};
 
 /// Parses the text of a value to an expression.

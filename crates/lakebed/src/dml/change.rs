@@ -127,7 +127,7 @@ pub(super) struct Prepared {
 }
 
 /// A kind of change of rows.
-pub(super) trait Change: Sync {
+pub(super) trait RowLevelOperation: Sync {
     /// Returns whether the change neither removes nor changes any row.
     fn only_inserts(&self) -> bool {
         false
@@ -163,7 +163,7 @@ impl ChangeOptions {
 }
 
 /// Does a change and commits it.
-pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
+pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl RowLevelOperation) -> Result<ChangeOutcome> {
     check_file_size(options.target_file_size_bytes)?;
     options.txn.as_ref().map_or(Ok(()), Application::check)?;
     let mut retry = Retry::new(table.env(), &options.commit_settings(), options.retryable());
@@ -181,7 +181,12 @@ pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Ch
     }
 }
 
-async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
+async fn attempt(
+    table: &Table,
+    snapshot: &Snapshot,
+    options: &ChangeOptions,
+    change: &impl RowLevelOperation,
+) -> Result<ChangeOutcome> {
     let nothing =
         |metrics| ChangeOutcome { version: snapshot.version(), committed: false, metrics, snapshot: Some(snapshot.clone()) };
     if let Some(application) = &options.txn {

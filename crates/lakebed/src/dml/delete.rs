@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
+use super::change::{ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, RowLevelOperation, run};
 use crate::metrics::HistoryOf;
 use crate::rows::effects::{Effects, notes_vectors};
 use crate::rows::rewrite::{Moves, Rewrite};
@@ -92,7 +92,7 @@ struct Deletion<'a> {
     now_ms: i64,
 }
 
-impl Change for Deletion<'_> {
+impl RowLevelOperation for Deletion<'_> {
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let DeleteOptions { filter, change } = self.options;
         let matching = |text: &String| Matching::new(snapshot, snapshot.parse_row_filter(text, self.now_ms)?);

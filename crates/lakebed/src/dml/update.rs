@@ -12,7 +12,7 @@ use lakebed_io::parquet::Cores;
 use serde::Deserialize;
 
 use super::assign::Assignments;
-use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
+use super::change::{ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, RowLevelOperation, run};
 use crate::metrics::HistoryOf;
 use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Moves, Rewrite, reading};
@@ -21,7 +21,7 @@ use crate::rows::selection::{Matching, Selection};
 use crate::rows::shape::{id_columns, ids};
 use crate::rows::target::Target;
 use crate::transaction::Operation;
-use crate::write::fill::Incoming;
+use crate::write::incoming::Incoming;
 use crate::write::rules::WriteRules;
 use crate::{Error, Result, Snapshot, Table};
 
@@ -121,7 +121,7 @@ struct Changer {
     incoming: Incoming,
 }
 
-impl Change for Updating<'_> {
+impl RowLevelOperation for Updating<'_> {
     async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let UpdateOptions { set, filter, change } = self.options;
         let matching = |text: &String| Matching::new(snapshot, snapshot.parse_row_filter(text, self.now_ms)?);

@@ -41,7 +41,7 @@ const GROUPS_PER_CORE: usize = 2;
 const MOST_TIMES: u64 = 2;
 
 /// The decisions on top of a version.
-struct Decision {
+struct Decisions {
     snapshot: Snapshot,
     strategy: Strategy,
     target: Target,
@@ -183,7 +183,7 @@ impl Rewriter {
     }
 }
 
-async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decision> {
+async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decisions> {
     let snapshot = table.snapshot().await?.by_log().await?;
     check_write(snapshot.protocol(), snapshot.url())?;
     let now_ms = table.env().now_ms();
@@ -209,7 +209,7 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decision> {
     }
     let filter: Option<&Filter> = filter.as_deref();
     let plan = Plan::new(&snapshot, filter, &strategy, options.fill_statistics).await?;
-    Ok(Decision { strategy, target, file_settings, file_bytes, plan, snapshot })
+    Ok(Decisions { strategy, target, file_settings, file_bytes, plan, snapshot })
 }
 
 /// Returns the clustering specification, if rows are clustered.

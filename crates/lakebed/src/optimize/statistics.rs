@@ -10,7 +10,7 @@ use super::context::RewriteContext;
 use super::plan::FileGroup;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
-use crate::write::fit::stored_batch;
+use crate::write::convert::stored_batch;
 use crate::write::rules::Contents;
 use crate::{Error, Result};
 

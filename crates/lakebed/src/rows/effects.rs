@@ -23,7 +23,7 @@ use crate::{Error, Result, Snapshot};
 /// use arrow_array::{Int64Array, RecordBatch};
 /// use lakebed::dml::Effects;
 /// use lakebed::dml::write::{PlannedWrite, WriteOptions, write_files_at};
-/// use lakebed::write::Part;
+/// use lakebed::write::PartNumber;
 /// use lakebed::{RecordBatchStream, Table};
 /// use lakebed_core::schema::arrow::schema_from_arrow;
 /// use lakebed_io::store::StoreOptions;
@@ -35,7 +35,7 @@ use crate::{Error, Result, Snapshot};
 ///
 /// // In each of the writing processes:
 /// let data = RecordBatchStream::from_batches(rows.schema(), vec![rows]);
-/// let bytes = write_files_at(&task, Part { number: 0, of: 1 }, data, StoreOptions::default()).await?.to_bytes()?;
+/// let bytes = write_files_at(&task, PartNumber { number: 0, of: 1 }, data, StoreOptions::default()).await?.to_bytes()?;
 ///
 /// let written = vec![Effects::from_bytes(&bytes)?];
 /// assert_eq!(table.commit_write(*task, written).await?.metrics.output_rows, 3);

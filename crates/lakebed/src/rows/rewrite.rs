@@ -31,7 +31,7 @@ const AHEAD_BYTES: u64 = 64 << 20;
 
 /// The type of a change of a row. PROTOCOL "Add CDC File".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum RecordedChange {
     Insert,
     Delete,
     Before,
@@ -91,18 +91,18 @@ impl Rewrite {
     /// Writes new rows, which have the table's columns.
     pub(crate) async fn insert(&mut self, rows: &RecordBatch) -> Result<()> {
         self.put(rows, None).await?;
-        self.record(rows, Change::Insert).await
+        self.record(rows, RecordedChange::Insert).await
     }
 
     /// Writes rows that replace others. They keep the row ids of those if the table tracks rows.
     pub(crate) async fn update(&mut self, before: &RecordBatch, after: &RecordBatch, ids: Option<ArrayRef>) -> Result<()> {
         self.put(after, ids).await?;
-        self.record(before, Change::Before).await?;
-        self.record(after, Change::After).await
+        self.record(before, RecordedChange::Before).await?;
+        self.record(after, RecordedChange::After).await
     }
 
     /// Records a change of rows, which have the table's columns, if changes are recorded.
-    pub(crate) async fn record(&mut self, rows: &RecordBatch, change: Change) -> Result<()> {
+    pub(crate) async fn record(&mut self, rows: &RecordBatch, change: RecordedChange) -> Result<()> {
         let Some(changes) = &mut self.changes else { return Ok(()) };
         let kind: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(change.name(), rows.num_rows())));
         let fields = rows.schema_ref().fields().iter().cloned();
@@ -127,7 +127,7 @@ impl Rewrite {
             let mut rows = read_files(self.snapshot.store(), &spec, files.to_vec(), reading(&self.snapshot, 0))?;
             while let Some(batch) = rows.try_next().await? {
                 let batch = self.shape.written(&batch)?;
-                self.record(&batch, Change::Delete).await?;
+                self.record(&batch, RecordedChange::Delete).await?;
             }
         }
         Ok(())
@@ -226,7 +226,7 @@ impl Rewrite {
     }
 }
 
-impl Change {
+impl RecordedChange {
     fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",

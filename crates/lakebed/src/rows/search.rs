@@ -64,7 +64,7 @@ pub(crate) struct Search {
 /// Rows that were found. They have the columns of the scan, and then two columns with their file
 /// and position.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct FoundRows {
     pub(crate) rows: RecordBatch,
     group: u64,
 }
@@ -135,12 +135,12 @@ impl Search {
     }
 
     /// Returns more rows, or `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Found>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<FoundRows>> {
         loop {
             if let Some(reading) = self.readings.back_mut()
                 && let Some(rows) = reading.stream.try_next().await?
             {
-                return Ok(Some(Found { rows, group: reading.group }));
+                return Ok(Some(FoundRows { rows, group: reading.group }));
             }
             match self.next_files().await? {
                 Some(reading) => self.readings.push_back(reading),
@@ -154,7 +154,7 @@ impl Search {
 
     /// Records that these rows are deleted. They are given by their indexes among the found rows,
     /// in ascending order.
-    pub(crate) fn leave(&mut self, found: &Found, rows: impl IntoIterator<Item = usize>) -> Result<()> {
+    pub(crate) fn leave(&mut self, found: &FoundRows, rows: impl IntoIterator<Item = usize>) -> Result<()> {
         let (files, positions) = places(&found.rows)?;
         let reading = self.readings.iter_mut().find(|reading| reading.group == found.group);
         let reading = reading.ok_or_else(|| Error::internal("rows were deleted after their files were closed"))?;
@@ -171,7 +171,7 @@ impl Search {
 
     /// Returns the files of these rows. Each file has the indexes of its rows and their positions
     /// in the file.
-    pub(crate) fn files_of(&self, found: &Found, rows: impl IntoIterator<Item = usize>) -> Result<Vec<InFile>> {
+    pub(crate) fn files_of(&self, found: &FoundRows, rows: impl IntoIterator<Item = usize>) -> Result<Vec<InFile>> {
         let (files, positions) = places(&found.rows)?;
         let reading = self.readings.iter().find(|reading| reading.group == found.group);
         let reading = reading.ok_or_else(|| Error::internal("the files of rows were requested after they were closed"))?;

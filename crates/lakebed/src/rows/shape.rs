@@ -8,11 +8,11 @@ use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructField;
 
 use super::target::Target;
-use crate::scan::read::form::{in_form, moving_batch, value_type};
+use crate::scan::read::decoded_type::{in_form, moving_batch, value_type};
 use crate::scan::{RowColumn, RowColumnKind};
+use crate::write::convert::{OnLossy, fit};
 use crate::write::file_options::FileOptions;
 use crate::write::files::FileSink;
-use crate::write::fit::{OnLossy, fit};
 use crate::write::rules::{Contents, WriteRules};
 use crate::{Result, Snapshot};
 

@@ -10,7 +10,7 @@ use lakebed_core::schema::{StructField, StructType};
 use crate::definition::Definition;
 use crate::transaction::Transaction;
 use crate::write::file_options::FileOptions;
-use crate::write::identity::with_mark;
+use crate::write::identity_column::with_mark;
 use crate::write::rules::{Filling, WriteRules};
 use crate::write::settings::{FileSettings, suited_file_bytes};
 use crate::{Error, Result, Snapshot};

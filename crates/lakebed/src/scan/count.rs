@@ -5,8 +5,8 @@ use lakebed_core::log::files::FileBatch;
 use lakebed_io::parquet::PageIndex;
 
 use super::Scan;
+use super::file_location::FileLocation;
 use super::files::deleted_records;
-use super::listed::Listed;
 use super::plan::{Plan, PlanOptions, row_counts};
 use crate::{Error, Result, Snapshot};
 
@@ -54,7 +54,7 @@ async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
         }
     }
     let read = |row: usize| async move {
-        let file = Listed::of(snapshot.store(), batch, row)?.open(PageIndex::Skip).await?;
+        let file = FileLocation::of(snapshot.store(), batch, row)?.open(PageIndex::Skip).await?;
         live_rows(batch, row, file.num_rows())
     };
     let read: u64 =

@@ -10,7 +10,7 @@ mod options;
 mod file;
 mod spec;
 pub(crate) mod output;
-pub(crate) mod asked;
+pub(crate) mod row_filter;
 pub mod plan;
 pub mod read;
 mod task;
@@ -18,7 +18,7 @@ pub(crate) mod balance;
 pub(crate) mod count;
 mod explain;
 pub(crate) mod files;
-mod listed;
+mod file_location;
 mod pieces;
 
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use lakebed_expr::{Filter, Predicate};
 
-use self::asked::not_tracked;
 use self::output::OutputColumn;
+use self::row_filter::not_tracked;
 use crate::{Error, Result, Snapshot};
 
 pub use explain::{ExplainedConjunct, Explanation};

@@ -14,7 +14,7 @@ use lakebed_expr::METADATA_COLUMN;
 
 use super::row_column::{RowColumn, RowColumnKind};
 use super::spec::ScanSpec;
-use crate::scan::read::columns::Columns;
+use crate::scan::read::column_selection::ColumnSelection;
 use crate::{Error, Result};
 
 /// The columns about rows that a path below `_metadata` can name.
@@ -52,11 +52,13 @@ impl ScanSpec {
         for path in self.columns.iter().flatten() {
             match self.row_column(path)? {
                 // The column comes behind the columns that are named before it.
-                Some(column) => named.push((Columns::select(&self.schema, of_table.as_deref())?.schema().fields.len(), column)),
+                Some(column) => {
+                    named.push((ColumnSelection::select(&self.schema, of_table.as_deref())?.schema().fields.len(), column))
+                }
                 None => of_table.get_or_insert_default().push(path.clone()),
             }
         }
-        let selected = Columns::select(&self.schema, of_table.as_deref())?.into_schema();
+        let selected = ColumnSelection::select(&self.schema, of_table.as_deref())?.into_schema();
         let mut columns: Vec<OutputColumn> = selected.fields.into_iter().map(OutputColumn::OfTable).collect();
         for (before, (place, column)) in named.into_iter().enumerate() {
             columns.insert(place + before, OutputColumn::OfRows(column));

@@ -11,7 +11,7 @@ use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::{LogPath, commit_name};
 use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
-use lakebed_io::store::{Queue, Store, Turn, all_flushed};
+use lakebed_io::store::{CommitTurn, Queue, Store, all_flushed};
 
 use super::committed::Committed;
 use super::retry::Pauses;
@@ -48,7 +48,7 @@ impl Transaction {
 
     async fn put(&mut self, operation: Operation) -> Result<Committed> {
         let told = self.provenance();
-        let (mut pauses, mut turn, mut conflicts) = (Pauses::new(), Turn::default(), 0);
+        let (mut pauses, mut turn, mut conflicts) = (Pauses::new(), CommitTurn::default(), 0);
         let begun = self.env.monotonic();
         let mut newer = Vec::new();
         loop {
@@ -86,7 +86,7 @@ impl Transaction {
 
     /// Waits for the turn of this writer. A writer that has to wait flushes its files to disk
     /// meanwhile, and not while other writers wait for it.
-    async fn turn(&self) -> Result<Turn> {
+    async fn turn(&self) -> Result<CommitTurn> {
         match self.store.turn().await? {
             Queue::Mine(turn) => Ok(turn),
             Queue::Waiting(waiting) => {

@@ -13,9 +13,9 @@ use lakebed_io::parquet::Cores;
 use lakebed_io::parquet::write::{ParquetWriter, WriteOptions};
 use lakebed_io::store::{Store, Unflushed};
 
+use super::file_names::{FileNames, PartitionTexts, as_uri, partition_values};
 use super::file_options::FileOptions;
 use super::partition::Gathering;
-use super::place::{PartitionTexts, Places, as_uri, partition_values};
 use super::rules::{Contents, FileLayout, WriteRules};
 use crate::{Error, Result};
 
@@ -38,7 +38,7 @@ pub(super) struct Shared {
     pub(super) rules: Arc<WriteRules>,
     pub(super) layout: FileLayout,
     pub(super) options: FileOptions,
-    pub(super) places: Places,
+    pub(super) names: FileNames,
     pub(super) cores: Cores,
     /// The memory of a row group on one core, above which the row group ends.
     pub(super) row_group_bytes: u64,
@@ -196,7 +196,7 @@ impl Outcome {
 
 impl OpenFile {
     pub(super) async fn create(shared: &Shared, options: WriteOptions, partition: PartitionTexts, number: u64) -> Result<Self> {
-        let name = shared.places.next(&shared.rules, &partition, number);
+        let name = shared.names.next(&shared.rules, &partition, number);
         let path = shared.store.path_of(&name)?;
         let schema = Arc::clone(&shared.layout.schema);
         let writer = ParquetWriter::create(&shared.store, &path, schema, options).await?;

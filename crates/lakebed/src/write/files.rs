@@ -19,12 +19,12 @@ use lakebed_io::env::Env;
 use lakebed_io::parquet::Cores;
 use lakebed_io::store::Store;
 
+use super::convert::stored_batch;
 use super::data_file::{FEW_ROWS, OpenFile, Outcome, PartitionFiles, Shared, WrittenFile};
+use super::file_names::{FileNames, PartitionTexts};
 use super::file_options::FileOptions;
-use super::fit::stored_batch;
 use super::overflow::{MOST_OPEN, Overflow, SpilledRows};
 use super::partition::{Gathering, Sorted, Sorter, Window};
-use super::place::{PartitionTexts, Places};
 use super::rules::WriteRules;
 use super::sample::sample;
 use crate::runtime::memory::{MemoryBudget, Reservation};
@@ -60,7 +60,7 @@ struct Partitioning {
 }
 
 /// The rows of one partition to write now. Spilled rows come first.
-struct Job {
+struct PendingPartition {
     files: PartitionFiles,
     spilled: SpilledRows,
     rows: Option<Gathering>,
@@ -71,11 +71,11 @@ impl FileSink {
     pub fn new(store: Store, env: Env, rules: Arc<WriteRules>, options: FileOptions) -> Result<Self> {
         let budget = MemoryBudget::of_process();
         let window_bytes = budget.limit_bytes() / WINDOW_SHARE;
-        let (places, cores) = (Places::new(&rules, &options, &env), Cores::new());
+        let (names, cores) = (FileNames::new(&rules, &options, &env), Cores::new());
         let layout = rules.layout(options.contents)?;
         let layout = if options.is_moving { rules.moving(layout) } else { layout };
         let row_group_bytes = (budget.limit_bytes() / (cores.count() as u64 * 2)).max(LEAST_ROW_GROUP_BYTES);
-        let shared = Shared { store, env, rules, layout, options, places, cores, row_group_bytes };
+        let shared = Shared { store, env, rules, layout, options, names, cores, row_group_bytes };
         let partitioning = match shared.rules.partition_columns.is_empty() {
             true => None,
             false => {
@@ -199,12 +199,12 @@ impl FileSink {
     /// Writes the rows of the window, several partitions at a time. At the end, writes the spilled
     /// rows too and ends all files.
     async fn empty_window(&mut self, is_last: bool) -> Result<()> {
-        let mut jobs = self.jobs(is_last).await?;
+        let mut pending = self.pending(is_last).await?;
         let idle: Vec<PartitionTexts> = self.open.keys().cloned().collect();
         if is_last {
-            jobs.extend(self.without_rows(&idle));
+            pending.extend(self.without_rows(&idle));
         }
-        self.work(jobs, is_last).await?;
+        self.work(pending, is_last).await?;
         self.reserved = MemoryBudget::of_process().reserve_now(0);
         if self.open.len() > MOST_OPEN {
             let idle = self.without_rows(&idle);
@@ -219,7 +219,7 @@ impl FileSink {
     }
 
     /// Returns the rows to write now.
-    async fn jobs(&mut self, is_last: bool) -> Result<Vec<Job>> {
+    async fn pending(&mut self, is_last: bool) -> Result<Vec<PendingPartition>> {
         let Some(Partitioning { window, overflow, .. }) = &mut self.partitioning else { return Ok(Vec::new()) };
         let mut parts = std::mem::take(window).into_parts();
         if let Some(overflow) = overflow.as_mut().filter(|_| !is_last) {
@@ -235,32 +235,37 @@ impl FileSink {
         if let Some(overflow) = overflow.as_mut().filter(|_| is_last) {
             found.extend(overflow.take_all().into_iter().map(|(partition, spilled)| (spilled, None, partition)));
         }
-        let job = |(spilled, rows, partition)| self.job(partition, spilled, rows);
-        Ok(found.into_iter().map(job).collect())
+        let pending = |(spilled, rows, partition)| self.pending_partition(partition, spilled, rows);
+        Ok(found.into_iter().map(pending).collect())
     }
 
-    fn job(&mut self, partition: PartitionTexts, spilled: SpilledRows, rows: Option<Gathering>) -> Job {
+    fn pending_partition(
+        &mut self,
+        partition: PartitionTexts,
+        spilled: SpilledRows,
+        rows: Option<Gathering>,
+    ) -> PendingPartition {
         let (open, number) = (self.open.remove(&partition), self.take_number());
         let expected_rows = spilled.rows() + rows.as_ref().map_or(0, Gathering::rows);
         let files = PartitionFiles::new(&self.shared, partition, open, number).expecting(expected_rows);
-        Job { files, spilled, rows }
+        PendingPartition { files, spilled, rows }
     }
 
-    /// Returns jobs without rows for these partitions.
-    fn without_rows(&mut self, partitions: &[PartitionTexts]) -> Vec<Job> {
-        partitions.iter().map(|partition| self.job(partition.clone(), SpilledRows::default(), None)).collect()
+    /// Returns the partitions as pending ones without rows.
+    fn without_rows(&mut self, partitions: &[PartitionTexts]) -> Vec<PendingPartition> {
+        partitions.iter().map(|partition| self.pending_partition(partition.clone(), SpilledRows::default(), None)).collect()
     }
 
-    /// Runs the jobs concurrently. After an error, all jobs that have begun still complete, and
-    /// their files are added to the lists.
-    async fn work(&mut self, jobs: Vec<Job>, ends: bool) -> Result<()> {
+    /// Writes the partitions concurrently. After an error, all writes that have begun still
+    /// complete, and their files are added to the lists.
+    async fn work(&mut self, pending: Vec<PendingPartition>, ends: bool) -> Result<()> {
         let Self { shared, partitioning, open, written, .. } = self;
         let overflow = partitioning.as_ref().and_then(|all| all.overflow.as_ref());
         let is_failed = AtomicBool::new(false);
         let goes_on = || !is_failed.load(Ordering::Relaxed);
-        let write = async |job: Job| if goes_on() { job.write(overflow).await } else { job.files.left() };
+        let write = async |one: PendingPartition| if goes_on() { one.write(overflow).await } else { one.files.left() };
         let end = async |outcome: Outcome| if ends && goes_on() { outcome.ended(shared).await } else { outcome };
-        let written_parts = stream::iter(jobs).map(write).buffer_unordered(shared.cores.count() * 2);
+        let written_parts = stream::iter(pending).map(write).buffer_unordered(shared.cores.count() * 2);
         let mut done = written_parts.map(end).buffer_unordered(FINISHED_AT_ONCE);
         let mut failed = None;
         while let Some(outcome) = done.next().await {
@@ -282,7 +287,7 @@ impl FileSink {
     }
 }
 
-impl Job {
+impl PendingPartition {
     async fn write(mut self, overflow: Option<&Overflow>) -> Outcome {
         let written = self.write_rows(overflow).await;
         self.files.outcome(written).await

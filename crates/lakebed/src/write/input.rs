@@ -11,7 +11,7 @@ use futures::StreamExt;
 use lakebed_io::parquet::Cores;
 
 use super::files::FileSink;
-use super::fill::Incoming;
+use super::incoming::Incoming;
 use crate::runtime::size::batch_bytes;
 use crate::{RecordBatchStream, Result};
 

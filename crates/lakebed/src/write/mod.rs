@@ -6,25 +6,25 @@
 //! partition. `account` compares the rows that came in with the rows of the files.
 
 pub(crate) mod account;
-pub(crate) mod alike;
-mod bare;
+pub(crate) mod unify_schema;
+mod null_children;
 pub(crate) mod check;
 pub(crate) mod data_file;
 pub(crate) mod file_options;
 pub(crate) mod files;
-pub(crate) mod fill;
-pub(crate) mod fit;
-pub(crate) mod identity;
+pub(crate) mod incoming;
+pub(crate) mod convert;
+pub(crate) mod identity_column;
 pub(crate) mod input;
 mod overflow;
 pub(crate) mod partition;
-pub(crate) mod place;
+pub(crate) mod file_names;
 pub(crate) mod rules;
 mod sample;
 pub(crate) mod settings;
 
 pub use lakebed_core::property::LEAST_FILE_SIZE_BYTES;
 
-pub use alike::Alike;
-pub use fit::OnLossy;
-pub use identity::Part;
+pub use convert::OnLossy;
+pub use identity_column::PartNumber;
+pub use unify_schema::SchemaUnifier;

@@ -14,8 +14,8 @@ use arrow_schema::SchemaRef;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::data_file::{FEW_ROWS, OpenFile, Shared};
-use super::partition::{Gathering, Part};
-use super::place::PartitionTexts;
+use super::file_names::PartitionTexts;
+use super::partition::{Gathering, PartitionRows};
 use crate::runtime::memory::{MemoryBudget, Reservation};
 use crate::runtime::size::batch_bytes;
 use crate::runtime::spill::{Spill, folder};
@@ -67,11 +67,15 @@ impl Overflow {
     }
 
     /// Divides the parts of a full window into those to spill, and the others.
-    pub(super) fn divide(&mut self, parts: Vec<Part>, open: &HashMap<PartitionTexts, OpenFile>) -> (Vec<Part>, Vec<Part>) {
+    pub(super) fn divide(
+        &mut self,
+        parts: Vec<PartitionRows>,
+        open: &HashMap<PartitionTexts, OpenFile>,
+    ) -> (Vec<PartitionRows>, Vec<PartitionRows>) {
         let new: Vec<PartitionTexts> =
             parts.iter().map(|part| &part.partition).filter(|partition| !self.met.contains(*partition)).cloned().collect();
         let have_room = self.met.len() + new.len() <= MOST_OPEN;
-        let waits = |Part { partition, rows }: &Part| {
+        let waits = |PartitionRows { partition, rows }: &PartitionRows| {
             let is_in_order = !self.met.contains(partition) && rows.rows() >= FEW_ROWS && rows.is_together();
             !open.contains_key(partition) && rows.bytes() < self.small_bytes && !is_in_order
         };
@@ -81,7 +85,7 @@ impl Overflow {
     }
 
     /// Spills parts of a window.
-    pub(super) async fn spill(&mut self, shared: &Shared, parts: Vec<Part>) -> Result<()> {
+    pub(super) async fn spill(&mut self, shared: &Shared, parts: Vec<PartitionRows>) -> Result<()> {
         if parts.is_empty() {
             return Ok(());
         }
@@ -90,7 +94,7 @@ impl Overflow {
             None => self.spill.insert(Spill::create(folder(), Arc::clone(&self.schema)).await?),
         };
         let piece_bytes = self.piece_bytes;
-        let gathered = stream::iter(parts).map(|Part { partition, rows }| {
+        let gathered = stream::iter(parts).map(|PartitionRows { partition, rows }| {
             let reserved = MemoryBudget::of_process().reserve_now(rows.bytes());
             let batches = shared.cores.compute("gathering a partition", move || rows.pieces(piece_bytes));
             async move { Ok::<_, Error>((partition, batches.await?, reserved)) }

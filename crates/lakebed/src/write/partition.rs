@@ -14,7 +14,7 @@ use arrow_select::interleave::interleave_record_batch;
 use arrow_select::take::take_record_batch;
 use lakebed_core::value::print_partition_column;
 
-use super::place::PartitionTexts;
+use super::file_names::PartitionTexts;
 use super::rules::WriteRules;
 use super::sample::evenly;
 use crate::Result;
@@ -59,7 +59,7 @@ pub(super) struct Window {
 }
 
 /// The rows of one partition.
-pub(super) struct Part {
+pub(super) struct PartitionRows {
     pub(super) partition: PartitionTexts,
     pub(super) rows: Gathering,
 }
@@ -158,10 +158,10 @@ impl Window {
     }
 
     /// Returns the partitions in the window, in their order, with their rows.
-    pub(super) fn into_parts(mut self) -> Vec<Part> {
+    pub(super) fn into_parts(mut self) -> Vec<PartitionRows> {
         let ids = std::mem::take(&mut self.ids);
         let window = Arc::new(self);
-        let part = |(partition, id)| Part { partition, rows: window.gather(id) };
+        let part = |(partition, id)| PartitionRows { partition, rows: window.gather(id) };
         ids.into_iter().map(part).collect()
     }
 

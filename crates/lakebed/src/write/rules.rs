@@ -22,10 +22,10 @@ use lakebed_expr::{Expression, Options, filter_schema, parse_expr};
 use serde_json::Value;
 
 use super::check::Check;
-use super::identity::Identity;
+use super::identity_column::Identity;
 use crate::definition::columns::as_type;
 use crate::scan::ChangeType;
-use crate::scan::read::form::moving_type;
+use crate::scan::read::decoded_type::moving_type;
 use crate::{Error, Result};
 
 /// The key under which Parquet's writer looks for a field id.

@@ -9,7 +9,7 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take;
 
 use crate::Result;
-use crate::scan::read::form::value_type;
+use crate::scan::read::decoded_type::value_type;
 
 /// A sample has one in `ONE_OF` rows, but at least `FEWEST_ROWS` if there are that many, and at
 /// most `MOST_ROWS`.

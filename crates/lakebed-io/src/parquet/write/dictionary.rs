@@ -22,7 +22,7 @@ pub(super) fn without_dictionary(sample: &RecordBatch, rows: usize, group_rows: 
     let schema = sample.schema_ref();
     let columns = schema.fields().iter().zip(sample.columns());
     let is_useless = |array: &dyn Array| {
-        let seen = Seen::of(array);
+        let seen = SampleFacts::of(array);
         // More rows may follow those of the sample.
         seen.is_some_and(|seen| !seen.is_dictionary_smaller(rows) && !seen.is_dictionary_smaller(group_rows.max(rows)))
     };
@@ -31,7 +31,7 @@ pub(super) fn without_dictionary(sample: &RecordBatch, rows: usize, group_rows: 
 
 /// The facts that a sample gives about its column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Seen {
+struct SampleFacts {
     /// The number of rows.
     rows: usize,
     /// The number of different values in the sample.
@@ -45,7 +45,7 @@ struct Seen {
     share: f64,
 }
 
-impl Seen {
+impl SampleFacts {
     /// Returns the facts about a column. The result is `None` for a column without values, and for
     /// types with values that are not compared here.
     fn of(array: &dyn Array) -> Option<Self> {

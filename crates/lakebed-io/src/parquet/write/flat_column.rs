@@ -75,14 +75,14 @@ pub(super) struct FlatColumnWriter {
 /// The dictionary of the row group, and the part of it that the page uses.
 struct Keys {
     dictionary: Dictionary,
-    known: Option<Known>,
+    known: Option<KnownKeys>,
     of_page: Vec<u32>,
     /// For each key, whether the page contains it.
     has: Vec<bool>,
 }
 
 /// Keys of an input dictionary, mapped to keys of the row group as far as they are known.
-struct Known {
+struct KnownKeys {
     dictionary: ArrayRef,
     values: Values,
     keys: Vec<u32>,
@@ -452,7 +452,7 @@ impl Keys {
             Some(known) => self.known.insert(known),
             None => {
                 let (values, keys) = (Values::of(from)?, vec![UNKNOWN; from.len()]);
-                self.known.insert(Known { dictionary: Arc::clone(from), values, keys, count: 0 })
+                self.known.insert(KnownKeys { dictionary: Arc::clone(from), values, keys, count: 0 })
             }
         };
         if known.count == known.keys.len() {

@@ -26,13 +26,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The turn to commit. It ends when this value is dropped.
 #[derive(Debug, Default)]
-pub struct Turn(Option<File>);
+pub struct CommitTurn(Option<File>);
 
 /// The reply to a request for the turn.
 #[derive(Debug)]
 pub enum Queue {
     /// The caller has the turn. If the system has no turns, every caller gets one.
-    Mine(Turn),
+    Mine(CommitTurn),
     /// Another process has the turn.
     Waiting(Waiting),
 }
@@ -47,7 +47,7 @@ pub struct Waiting {
 impl Store {
     /// Requests the turn to commit.
     pub async fn turn(&self) -> Result<Queue> {
-        let Some(folder) = self.local_path(&self.path_of(LOG_DIR)?) else { return Ok(Queue::Mine(Turn::default())) };
+        let Some(folder) = self.local_path(&self.path_of(LOG_DIR)?) else { return Ok(Queue::Mine(CommitTurn::default())) };
         let asked = spawn_blocking(move || try_lock(&folder)).await.at(LOG_DIR)?;
         Ok(match asked {
             Ok(turn) => Queue::Mine(turn),
@@ -59,40 +59,40 @@ impl Store {
 impl Waiting {
     /// Waits for the turn, in the order of requests. After a long wait it returns without the turn,
     /// and the caller continues.
-    pub async fn turn(self) -> Turn {
+    pub async fn turn(self) -> CommitTurn {
         let Self { store, folder } = self;
         let (answer, turn) = oneshot::channel();
         // No task waits for this thread, because the holder may keep the turn for ever.
         let waiting = thread::Builder::new().name("lakebed-turn".to_owned()).spawn(move || {
             // If the waiter has given up, the turn ends at once.
-            let _ = answer.send(folder.lock().map_or_else(|_| Turn::default(), |()| Turn(Some(folder))));
+            let _ = answer.send(folder.lock().map_or_else(|_| CommitTurn::default(), |()| CommitTurn(Some(folder))));
         });
         let patience = store.options().env.sleep(LONGEST_WAIT);
         match (waiting, select(turn, pin!(patience)).await) {
             (Ok(_), Either::Left((Ok(turn), _))) => turn,
-            _ => Turn::default(),
+            _ => CommitTurn::default(),
         }
     }
 }
 
-fn try_lock(folder: &FilePath) -> Result<Turn, File> {
+fn try_lock(folder: &FilePath) -> Result<CommitTurn, File> {
     // Before the first commit there is no folder, and some systems cannot open or lock folders.
-    let Ok(file) = File::open(folder) else { return Ok(Turn::default()) };
+    let Ok(file) = File::open(folder) else { return Ok(CommitTurn::default()) };
     match file.try_lock() {
-        Ok(()) => Ok(Turn(Some(file))),
+        Ok(()) => Ok(CommitTurn(Some(file))),
         Err(TryLockError::WouldBlock) => Err(file),
-        Err(TryLockError::Error(_)) => Ok(Turn::default()),
+        Err(TryLockError::Error(_)) => Ok(CommitTurn::default()),
     }
 }
 
-impl Turn {
+impl CommitTurn {
     /// Returns whether other processes see the turn and wait for it.
     pub fn is_held(&self) -> bool {
         self.0.is_some()
     }
 }
 
-impl Drop for Turn {
+impl Drop for CommitTurn {
     fn drop(&mut self) {
         // Closing the file does not end the turn if a child process has inherited the file.
         if let Some(folder) = &self.0 {

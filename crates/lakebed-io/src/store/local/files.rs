@@ -148,7 +148,7 @@ pub(in crate::store) fn put(
     bytes: &[u8],
     existing: Existing,
     flush: Flush,
-    new: &New<'_>,
+    new: &NewFile<'_>,
 ) -> io::Result<PutOutcome> {
     let hidden = match existing {
         Existing::Refuse => begin_new(file, bytes, new)?,
@@ -158,19 +158,19 @@ pub(in crate::store) fn put(
 }
 
 /// The facts that a new file needs besides its name and bytes.
-pub(in crate::store) struct New<'a> {
+pub(in crate::store) struct NewFile<'a> {
     /// A string that no other writer has.
     pub(in crate::store) unique: &'a str,
     pub(in crate::store) within: &'a Within,
 }
 
 /// Writes a file that has no name yet. Returns `None` if the name is taken.
-pub(in crate::store) fn begin_new(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<Option<HiddenFile>> {
+pub(in crate::store) fn begin_new(file: &FilePath, bytes: &[u8], new: &NewFile<'_>) -> io::Result<Option<HiddenFile>> {
     // A writer that is too late need not write.
     if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, bytes, new).map(Some) }
 }
 
-fn begin(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<HiddenFile> {
+fn begin(file: &FilePath, bytes: &[u8], new: &NewFile<'_>) -> io::Result<HiddenFile> {
     let mut hidden = HiddenFile::create(file, new.unique, new.within)?;
     hidden.write(bytes)?;
     Ok(hidden)

@@ -4,7 +4,7 @@ use lakebed_core::error::Result;
 use object_store::path::Path;
 
 use super::file_path::file_path;
-use super::files::New;
+use super::files::NewFile;
 use super::hidden_file::Flush;
 use crate::at::{At, written};
 use crate::store::Store;
@@ -19,10 +19,10 @@ impl Store {
     pub(in crate::store) async fn write_file<T: Send + 'static>(
         &self,
         path: &Path,
-        work: impl FnOnce(&std::path::Path, &New<'_>) -> std::io::Result<T> + Send + 'static,
+        work: impl FnOnce(&std::path::Path, &NewFile<'_>) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T> {
         let (file, unique, within) = (file_path(path), self.options().env.new_uuid(), self.within());
-        let done = tokio::task::spawn_blocking(move || work(&file, &New { unique: &unique, within: &within })).await;
+        let done = tokio::task::spawn_blocking(move || work(&file, &NewFile { unique: &unique, within: &within })).await;
         done.at(self.describe(path))?.map_err(|error| written(error, &self.describe(path)))
     }
 }

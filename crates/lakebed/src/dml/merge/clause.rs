@@ -76,14 +76,14 @@ pub enum Action {
 /// flat schema.
 #[derive(Debug)]
 pub(crate) struct Clauses {
-    pub(crate) matched: Vec<Change>,
-    pub(crate) not_matched: Vec<NewRow>,
-    pub(crate) not_matched_by_source: Vec<Change>,
+    pub(crate) matched: Vec<TargetClause>,
+    pub(crate) not_matched: Vec<InsertClause>,
+    pub(crate) not_matched_by_source: Vec<TargetClause>,
 }
 
 /// A parsed clause that changes target rows.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct TargetClause {
     pub(crate) condition: Option<Filter>,
     pub(crate) act: Act,
 }
@@ -96,7 +96,7 @@ pub(crate) enum Act {
 
 /// A parsed clause that inserts source rows.
 #[derive(Debug)]
-pub(crate) struct NewRow {
+pub(crate) struct InsertClause {
     pub(crate) condition: Option<Filter>,
     /// Indexes of columns in the table's schema and the values for them. The values still have to
     /// be cast to the column types. The table fills the other columns.
@@ -116,9 +116,9 @@ impl Clauses {
         for clause in given {
             let within = |error: Error| error.within(clause.when.words());
             match clause.when {
-                When::Matched => clauses.matched.push(reader.change(clause).map_err(within)?),
-                When::NotMatched => clauses.not_matched.push(reader.new_row(clause).map_err(within)?),
-                When::NotMatchedBySource => clauses.not_matched_by_source.push(reader.change(clause).map_err(within)?),
+                When::Matched => clauses.matched.push(reader.target_clause(clause).map_err(within)?),
+                When::NotMatched => clauses.not_matched.push(reader.insert_clause(clause).map_err(within)?),
+                When::NotMatchedBySource => clauses.not_matched_by_source.push(reader.target_clause(clause).map_err(within)?),
             }
         }
         Ok(clauses)
@@ -251,7 +251,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn change(&self, clause: &Clause) -> Result<Change> {
+    fn target_clause(&self, clause: &Clause) -> Result<TargetClause> {
         let is_matched = clause.when == When::Matched;
         let condition = match (&clause.condition, is_matched) {
             (None, _) => None,
@@ -273,10 +273,10 @@ impl Reader<'_> {
             Action::Delete => Act::Delete,
             Action::InsertAll | Action::Insert(_) => return Err(Error::internal("an insert in a clause for target rows")),
         };
-        Ok(Change { condition, act })
+        Ok(TargetClause { condition, act })
     }
 
-    fn new_row(&self, clause: &Clause) -> Result<NewRow> {
+    fn insert_clause(&self, clause: &Clause) -> Result<InsertClause> {
         let condition = clause.condition.as_ref().map(|text| self.sides.source_condition(text)).transpose()?;
         let given = match &clause.action {
             Action::InsertAll => self.same_names("INSERT *")?.into_iter().map(|(place, (_, text))| (place, text)).collect(),
@@ -291,7 +291,7 @@ impl Reader<'_> {
             let value = value(field, &text, absent, &parse).map_err(|error| error.within(format!("column {}", field.name)))?;
             columns.extend(value.map(|value| (place, value)));
         }
-        Ok(NewRow { condition, columns })
+        Ok(InsertClause { condition, columns })
     }
 
     /// Returns the indexes of the columns, each at most once, with the texts of their values.

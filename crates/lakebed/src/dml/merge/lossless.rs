@@ -8,7 +8,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 
 use super::options::MergeOptions;
 use super::source::Source;
-use crate::write::fit::{OnLossy, fit};
+use crate::write::convert::{OnLossy, fit};
 use crate::{Error, Result};
 
 /// Returns whether source values must not change on their way into the table.

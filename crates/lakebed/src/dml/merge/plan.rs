@@ -12,7 +12,7 @@ use arrow_select::take::take;
 use lakebed_expr::{Filter, quoted_path};
 
 use super::clause::When;
-use super::clause::{Act, Change, Clause, Clauses, evolving};
+use super::clause::{Act, Clause, Clauses, TargetClause, evolving};
 use super::keys::condition;
 use super::lossless;
 use super::names::{Side, Sides, SidesOptions};
@@ -93,7 +93,7 @@ impl Plan {
 
     /// Returns whether a target row may match several source rows.
     pub(super) fn allows_many(&self) -> bool {
-        matches!(self.clauses.matched.as_slice(), [] | [Change { condition: None, act: Act::Delete }])
+        matches!(self.clauses.matched.as_slice(), [] | [TargetClause { condition: None, act: Act::Delete }])
     }
 
     /// Returns the keys of target rows.

@@ -10,7 +10,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_select::take::{take, take_record_batch};
 
-use super::clause::{Act, Change};
+use super::clause::{Act, TargetClause};
 use super::index::JoinIndex;
 use super::names::Side;
 use super::plan::{Pairs, Plan, flat_names};
@@ -18,7 +18,7 @@ use crate::metrics::metrics;
 use crate::rows::shape::{Shape, ids};
 use crate::runtime::size::array_bytes;
 use crate::scan::read::RowTest;
-use crate::write::fill::Incoming;
+use crate::write::incoming::Incoming;
 use crate::{Error, ErrorKind, Result};
 
 /// A part of the source, with its index, ready to be matched with target rows.
@@ -81,14 +81,14 @@ pub(super) struct Test(pub(super) Arc<Probe>);
 
 /// Pairs of rows by their indexes.
 #[derive(Debug, Default)]
-struct Found {
+struct MatchedPairs {
     target_rows: Vec<u32>,
     source_rows: Vec<u32>,
 }
 
 /// Rows for which a clause was chosen, and the clause of each.
 #[derive(Debug, Default)]
-struct Chosen {
+struct ChosenRows {
     /// Indexes among the rows that were passed in.
     rows: Vec<usize>,
     clauses: Vec<usize>,
@@ -99,8 +99,8 @@ impl Probe {
         let keys = plan.source_keys(&chunk)?;
         let null_safe: Vec<bool> = plan.on.keys.iter().map(|key| key.null_safe).collect();
         let index = JoinIndex::new(&keys, &null_safe, chunk.num_rows())?;
-        let incoming = |changes: &[Change]| {
-            let one = |change: &Change| match &change.act {
+        let incoming = |changes: &[TargetClause]| {
+            let one = |change: &TargetClause| match &change.act {
                 Act::Update(assignments) => {
                     Incoming::of_changed(Arc::clone(&plan.target.rules), &assignments.columns()).map(Some)
                 }
@@ -139,8 +139,8 @@ impl Probe {
     }
 
     /// Returns the pairs that match, in the order of the target rows.
-    fn pairs(&self, rows: &RecordBatch) -> Result<Found> {
-        let (plan, mut found) = (&self.plan, Found::default());
+    fn pairs(&self, rows: &RecordBatch) -> Result<MatchedPairs> {
+        let (plan, mut found) = (&self.plan, MatchedPairs::default());
         let named = flat_names(&plan.on.whole);
         for block in self.index.pairs(&plan.target_keys(rows)?, rows.num_rows()) {
             let block = block?;
@@ -158,7 +158,7 @@ impl Probe {
     fn change_matched(
         &self,
         rows: &RecordBatch,
-        found: Found,
+        found: MatchedPairs,
         earlier: Option<&BooleanBuffer>,
         decided: &mut Decided,
     ) -> Result<()> {
@@ -211,7 +211,7 @@ impl Probe {
 
     /// Returns for each pair the first clause with a true condition. A condition is evaluated only
     /// for pairs for which no earlier condition was true.
-    fn choose(&self, changes: &[Change], pairs: &Pairs<'_>) -> Result<Chosen> {
+    fn choose(&self, changes: &[TargetClause], pairs: &Pairs<'_>) -> Result<ChosenRows> {
         let named: BTreeSet<String> =
             changes.iter().filter_map(|change| change.condition.as_ref()).flat_map(flat_names).collect();
         let flat = self.plan.flat(&named, pairs)?;
@@ -230,7 +230,7 @@ impl Probe {
             let others = left.values().iter().zip(is_true.values().iter()).filter(|(_, is_true)| !is_true);
             left = UInt32Array::from_iter_values(others.map(|(row, _)| *row));
         }
-        let mut chosen = Chosen::default();
+        let mut chosen = ChosenRows::default();
         for (row, clause) in of_rows.into_iter().enumerate() {
             if let Some(clause) = clause {
                 chosen.rows.push(row);
@@ -243,7 +243,7 @@ impl Probe {
     /// Applies the chosen clause to each pair; returns the numbers of updated and deleted rows.
     fn change(
         &self,
-        changes: &[Change],
+        changes: &[TargetClause],
         incoming: &[Option<Incoming>],
         pairs: &Pairs<'_>,
         chosen: &[usize],

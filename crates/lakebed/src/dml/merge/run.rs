@@ -19,7 +19,7 @@ use lakebed_core::dv::DeletionVector;
 use lakebed_expr::Expression;
 use lakebed_io::parquet::Cores;
 
-use super::clause::NewRow;
+use super::clause::InsertClause;
 use super::clause::When;
 use super::keys::predicate;
 use super::lossless;
@@ -28,18 +28,18 @@ use super::options::MergeOptions;
 use super::plan::{Plan, shown};
 use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
-use crate::dml::change::{Change, ChangeMetrics, Prepared};
+use crate::dml::change::{ChangeMetrics, Prepared, RowLevelOperation};
 use crate::metrics::HistoryOf;
 use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::Effects;
-use crate::rows::rewrite::{Change as Recorded, Moves, Rewrite, reading};
-use crate::rows::search::{Found, Search};
+use crate::rows::rewrite::{Moves, RecordedChange, Rewrite, reading};
+use crate::rows::search::{FoundRows, Search};
 use crate::rows::selection::Selection;
 use crate::rows::shape::id_columns;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, ReadSet};
 use crate::write::account;
-use crate::write::fill::Incoming;
+use crate::write::incoming::Incoming;
 use crate::{Result, Snapshot};
 
 /// A merge with its source.
@@ -52,7 +52,7 @@ pub(super) struct Merging<'a> {
 
 /// The position of a part among all parts of a source.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ChunkPosition {
     is_first: bool,
     is_last: bool,
 }
@@ -73,7 +73,7 @@ struct Progress {
     metrics: ChangeMetrics,
 }
 
-impl Change for Merging<'_> {
+impl RowLevelOperation for Merging<'_> {
     fn only_inserts(&self) -> bool {
         self.given.clauses.iter().all(|clause| clause.when == When::NotMatched)
     }
@@ -124,7 +124,7 @@ impl Progress {
         let chunks = source.chunk_count();
         if chunks == 0 {
             let nothing = RecordBatch::new_empty(Arc::clone(source.arrow_schema()));
-            self.meet(plan, snapshot, nothing, Place { is_first: true, is_last: true }).await?;
+            self.meet(plan, snapshot, nothing, ChunkPosition { is_first: true, is_last: true }).await?;
         }
         let mut in_parts = 0;
         for number in 0..chunks {
@@ -133,7 +133,7 @@ impl Progress {
             if plan.is_lossless {
                 lossless::check_values(&plan.target.rules.schema, source.schema(), &chunk.rows)?;
             }
-            let place = Place { is_first: number == 0, is_last: number + 1 == chunks };
+            let place = ChunkPosition { is_first: number == 0, is_last: number + 1 == chunks };
             self.meet(plan, snapshot, chunk.rows.clone(), place).await?;
         }
         account::check_parts(snapshot.url(), source.rows(), in_parts)
@@ -146,7 +146,7 @@ impl Progress {
         plan: &Arc<Plan>,
         snapshot: &Snapshot,
         chunk: RecordBatch,
-        Place { is_first, is_last }: Place,
+        ChunkPosition { is_first, is_last }: ChunkPosition,
     ) -> Result<()> {
         if chunk.num_rows() == 0 && plan.clauses.not_matched_by_source.is_empty() {
             return Ok(());
@@ -181,8 +181,8 @@ impl Progress {
         probe: &Arc<Probe>,
         search: &Search,
         cores: &Cores,
-        found: Found,
-    ) -> Result<impl Future<Output = Result<(Found, Decided)>> + Send + use<>> {
+        found: FoundRows,
+    ) -> Result<impl Future<Output = Result<(FoundRows, Decided)>> + Send + use<>> {
         let earlier = self.earlier(search, &found)?;
         let (probe, cores) = (Arc::clone(probe), cores.clone());
         Ok(async move {
@@ -195,7 +195,7 @@ impl Progress {
     }
 
     /// Returns which rows matched an earlier part of the source.
-    fn earlier(&self, search: &Search, found: &Found) -> Result<Option<BooleanBuffer>> {
+    fn earlier(&self, search: &Search, found: &FoundRows) -> Result<Option<BooleanBuffer>> {
         let Some(matched) = self.matched.as_ref().filter(|matched| !matched.is_empty()) else { return Ok(None) };
         let mut marks = vec![false; found.rows.num_rows()];
         for in_file in search.files_of(found, 0..found.rows.num_rows())? {
@@ -206,7 +206,7 @@ impl Progress {
     }
 
     /// Writes the decided changes of some rows.
-    async fn take(&mut self, plan: &Plan, search: &mut Search, found: &Found, decided: Decided) -> Result<()> {
+    async fn take(&mut self, plan: &Plan, search: &mut Search, found: &FoundRows, decided: Decided) -> Result<()> {
         search.leave(found, decided.leaving.iter().map(|row| *row as usize))?;
         let inserts = !plan.clauses.not_matched.is_empty();
         if inserts || self.matched.is_some() {
@@ -226,7 +226,7 @@ impl Progress {
             self.rewrite.update(&updated.before, &updated.after, updated.ids).await?;
         }
         if let Some(deleted) = &decided.deleted {
-            self.rewrite.record(deleted, Recorded::Delete).await?;
+            self.rewrite.record(deleted, RecordedChange::Delete).await?;
         }
         self.counts.add(&decided.counts);
         Ok(())
@@ -273,7 +273,7 @@ struct Inserter {
 
 impl Inserter {
     fn new(plan: &Arc<Plan>) -> Result<Self> {
-        let incoming = |row: &NewRow| {
+        let incoming = |row: &InsertClause| {
             let places: Vec<usize> = row.columns.iter().map(|(place, _)| *place).collect();
             Incoming::of_places(Arc::clone(&plan.target.rules), &places)
         };

@@ -22,8 +22,8 @@ use crate::runtime::memory::{MemoryBudget, Reservation};
 use crate::runtime::size::array_bytes;
 use crate::runtime::spill::{Spill, folder, joined};
 use crate::write::OnLossy;
-use crate::write::alike::alike;
-use crate::write::fit::fit;
+use crate::write::convert::fit;
+use crate::write::unify_schema::unify_schema;
 use crate::{Error, RecordBatchStream, Result};
 
 /// The most bytes of a column in one chunk. Arrow offsets reach twice as far.
@@ -41,20 +41,20 @@ pub(crate) struct Source {
     arrow_schema: SchemaRef,
     rows: u64,
     on_lossy: OnLossy,
-    kept: Kept,
+    kept: SourceRows,
     /// The reservation of the memory budget for the rows in memory.
     _reserved: Reservation,
 }
 
 #[derive(Debug)]
-enum Kept {
+enum SourceRows {
     InMemory(Vec<RecordBatch>),
-    InFile(Spill, Vec<Place>),
+    InFile(Spill, Vec<SpilledChunk>),
 }
 
 /// A chunk in a file: the number of its rows, their size, and the start of each column.
 #[derive(Debug)]
-struct Place {
+struct SpilledChunk {
     rows: u64,
     size_bytes: u64,
     columns: Vec<u64>,
@@ -82,7 +82,7 @@ impl Source {
     }
 
     async fn read_over(folder: PathBuf, mut data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
-        data = alike(data, on_lossy);
+        data = unify_schema(data, on_lossy);
         let schema = schema_from_arrow(&data.schema())?;
         refuse_doubled(&schema)?;
         let fields =
@@ -123,8 +123,8 @@ impl Source {
     /// Returns the size of the temporary file.
     pub(crate) fn spilled_bytes(&self) -> u64 {
         match &self.kept {
-            Kept::InMemory(_) => 0,
-            Kept::InFile(file, _) => file.size_bytes(),
+            SourceRows::InMemory(_) => 0,
+            SourceRows::InFile(file, _) => file.size_bytes(),
         }
     }
 
@@ -132,8 +132,8 @@ impl Source {
     /// unless a column is very large.
     pub(crate) fn chunk_count(&self) -> usize {
         match &self.kept {
-            Kept::InMemory(chunks) => chunks.len(),
-            Kept::InFile(_, places) => places.len(),
+            SourceRows::InMemory(chunks) => chunks.len(),
+            SourceRows::InFile(_, places) => places.len(),
         }
     }
 
@@ -144,11 +144,11 @@ impl Source {
     pub(crate) async fn chunk(&self, number: usize) -> Result<Chunk> {
         let missing = || Error::internal(format!("a source has no chunk {number}"));
         match &self.kept {
-            Kept::InMemory(chunks) => {
+            SourceRows::InMemory(chunks) => {
                 let rows = chunks.get(number).ok_or_else(missing)?.clone();
                 Ok(Chunk { rows, _reserved: None })
             }
-            Kept::InFile(file, places) => {
+            SourceRows::InFile(file, places) => {
                 let place = places.get(number).ok_or_else(missing)?;
                 let reserved = MemoryBudget::of_process().reserve_now(place.size_bytes);
                 let columns = file.read(place.columns.clone()).await?;
@@ -169,7 +169,7 @@ struct Reading {
     /// The chunks in memory, and their size.
     chunks: Vec<RecordBatch>,
     chunks_bytes: u64,
-    spilled: Option<(Spill, Vec<Place>)>,
+    spilled: Option<(Spill, Vec<SpilledChunk>)>,
     rows: u64,
     reserved: Reservation,
 }
@@ -234,7 +234,7 @@ impl Reading {
             let columns = chunk.columns().iter().map(|column| vec![Arc::clone(column)]).collect();
             let rows = chunk.num_rows() as u64;
             drop(chunk);
-            places.push(Place { rows, size_bytes, columns: file.append(columns).await? });
+            places.push(SpilledChunk { rows, size_bytes, columns: file.append(columns).await? });
             self.chunks_bytes -= size_bytes.min(self.chunks_bytes);
             self.give_back();
         }
@@ -250,7 +250,7 @@ impl Reading {
         let largest = pending.column_bytes.iter().copied().max().unwrap_or(0);
         self.reserved.grow_to(self.chunks_bytes + size_bytes + largest);
         match &mut self.spilled {
-            Some((file, places)) => places.push(Place { rows, size_bytes, columns: file.append(pending.columns).await? }),
+            Some((file, places)) => places.push(SpilledChunk { rows, size_bytes, columns: file.append(pending.columns).await? }),
             None => {
                 let schema = Arc::clone(&self.schema);
                 let work = tokio::task::spawn_blocking(move || {
@@ -272,13 +272,13 @@ impl Reading {
         drop(self.reserved.split(excess));
     }
 
-    async fn finish(mut self) -> Result<(Kept, u64, Reservation)> {
+    async fn finish(mut self) -> Result<(SourceRows, u64, Reservation)> {
         if self.pending.rows > 0 {
             self.end_chunk().await?;
         }
         let kept = match self.spilled {
-            Some((file, places)) => Kept::InFile(file, places),
-            None => Kept::InMemory(self.chunks),
+            Some((file, places)) => SourceRows::InFile(file, places),
+            None => SourceRows::InMemory(self.chunks),
         };
         Ok((kept, self.rows, self.reserved))
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use lakebed_expr::Filter;
 
-use super::run::{Begun, Run};
+use super::run::{Begun, WriteRun};
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
 use crate::metrics::HistoryOf;
 use crate::rows::deleted::DeletedRows;
 use crate::rows::effects::{Effects, FileTotals, notes_vectors};
-use crate::rows::rewrite::{Change, Moves, Rewrite};
+use crate::rows::rewrite::{Moves, RecordedChange, Rewrite};
 use crate::rows::search::Search;
 use crate::rows::selection::{Matching, Selection};
 use crate::rows::target::Target;
@@ -19,11 +19,11 @@ use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::transaction::{Committed, Operation, Partitions, Transaction};
 use crate::write::data_file::WrittenFile;
+use crate::write::file_names::PartitionTexts;
 use crate::write::files::take_back;
-use crate::write::place::PartitionTexts;
 use crate::{Result, Snapshot};
 
-impl Run {
+impl WriteRun {
     /// Commits files on top of the version on which the write was planned.
     pub(super) async fn commit(&self, begun: Begun, files: &Effects) -> Result<WriteOutcome> {
         let Begun { snapshot, transaction, target, condition } = begun;
@@ -149,7 +149,7 @@ async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, deleted: &DeletedRow
     let mut rows = read_files(snapshot.store(), &snapshot.scan().spec(), added, ReadOptions::default())?;
     while let Some(batch) = rows.try_next().await? {
         let batch = rewrite.shape().written(&batch)?;
-        rewrite.record(&batch, Change::Insert).await?;
+        rewrite.record(&batch, RecordedChange::Insert).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use lakebed_io::env::Env;
 use lakebed_io::store::{Store, StoreOptions, all_flushed};
 
 use super::part::PartWriter;
-use super::run::{Begun, Run, Step, counted_already, outcome_of};
+use super::run::{Begun, Step, WriteRun, counted_already, outcome_of};
 use super::task::WriteTask;
 use super::{WriteOptions, WriteOutcome};
 use crate::rows::effects::Effects;
@@ -23,7 +23,7 @@ use crate::rows::target::Target;
 use crate::write::account;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::delete_written;
-use crate::write::identity::Part;
+use crate::write::identity_column::PartNumber;
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Table};
 
 /// The result of planning a write.
@@ -43,7 +43,7 @@ impl Table {
     /// Plans a write of rows with this schema. Everything that can be refused without reading a row
     /// is refused here.
     pub async fn plan_write(&self, schema: StructType, options: WriteOptions) -> Result<PlannedWrite> {
-        let run = Run::new(self.clone(), schema, options, self.env().now_ms())?;
+        let run = WriteRun::new(self.clone(), schema, options, self.env().now_ms())?;
         let begun = match run.begin(None).await? {
             Step::Done(outcome) => return Ok(PlannedWrite::Done(outcome)),
             Step::CountRows => return Ok(PlannedWrite::CountRows),
@@ -92,7 +92,7 @@ impl Table {
     }
 
     async fn commit_files(&self, task: WriteTask, target: Target, files: &Effects) -> Result<WriteOutcome> {
-        let run = Run::new(self.clone(), task.schema, task.options, task.now_ms)?;
+        let run = WriteRun::new(self.clone(), task.schema, task.options, task.now_ms)?;
         let snapshot = match task.version {
             Some(version) => Some(self.snapshot_at(version).await?),
             None => None,
@@ -154,13 +154,24 @@ fn check_partitions(target: &Target, part: &Effects) -> Result<()> {
 
 /// Writes the rows of one part of a write in a process that has only the task and access to the
 /// store.
-pub async fn write_files_at(task: &WriteTask, part: Part, data: RecordBatchStream, options: StoreOptions) -> Result<Effects> {
+pub async fn write_files_at(
+    task: &WriteTask,
+    part: PartNumber,
+    data: RecordBatchStream,
+    options: StoreOptions,
+) -> Result<Effects> {
     write_files(&Store::open(&task.table_url, options)?, &Env::system(), task, part, data).await
 }
 
 /// Writes the rows of one part of a write. When this returns, the files are durable. If it fails,
 /// no file is left.
-pub async fn write_files(store: &Store, env: &Env, task: &WriteTask, part: Part, data: RecordBatchStream) -> Result<Effects> {
+pub async fn write_files(
+    store: &Store,
+    env: &Env,
+    task: &WriteTask,
+    part: PartNumber,
+    data: RecordBatchStream,
+) -> Result<Effects> {
     if part.number >= part.of {
         let message = format!(
             "{}: part {} of a write of {} parts does not exist: parts are numbered from 0",

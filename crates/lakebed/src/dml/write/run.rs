@@ -20,14 +20,14 @@ use crate::rows::target::Target;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, Standing, Transaction};
 use crate::write::files::{delete_written, take_back};
-use crate::write::identity::Part;
+use crate::write::identity_column::PartNumber;
 use crate::write::settings::check_file_size;
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};
 
 pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOptions) -> Result<WriteOutcome> {
     let schema = schema_from_arrow(&data.schema()).map_err(|error| error.within(table.store().url()))?;
     let now_ms = table.env().now_ms();
-    let run = Run::new(table, schema, options, now_ms)?;
+    let run = WriteRun::new(table, schema, options, now_ms)?;
     let (mut data, mut step) = (data, run.begin(None).await?);
     if matches!(step, Step::CountRows) {
         step = match run.begin(Some(count_rows(&mut data).await?)).await? {
@@ -47,7 +47,7 @@ pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOpt
 }
 
 /// The arguments of a write.
-pub(super) struct Run {
+pub(super) struct WriteRun {
     pub(super) table: Table,
     /// The schema of the data.
     pub(super) schema: StructType,
@@ -76,7 +76,7 @@ pub(super) struct Begun {
     pub(super) condition: Option<Arc<Filter>>,
 }
 
-impl Run {
+impl WriteRun {
     pub(super) fn new(table: Table, schema: StructType, options: WriteOptions, now_ms: i64) -> Result<Self> {
         check_options(&options)?;
         Ok(Self { table, schema, options, now_ms })
@@ -154,7 +154,7 @@ impl Run {
             condition: begun.condition.as_ref(),
             on_lossy: self.options.on_lossy,
         };
-        writer.write(Part::WHOLE, data).await
+        writer.write(PartNumber::WHOLE, data).await
     }
 
     /// Commits the files. If the commit is impossible, the files are deleted.

@@ -54,7 +54,7 @@ fn z_order_rewrites_all_unless_one_cube() {
 }
 
 #[test]
-fn table_order_adds_cubes_no_larger_than_news() {
+fn cubes_larger_than_new_files_stay() {
     let cube = |size_bytes: u64, id: &str| clustered(size_bytes, id, BY_A, None);
     let check = |files: &[Candidate], expected: Option<Vec<usize>>| {
         assert_eq!(spec(ClusterOrder::OfTable, false).choose(files), expected, "{files:?}");

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Effects;
 use crate::rows::deleted::{DeletedRows, NamedRows};
 use crate::write::data_file::WrittenFile;
-use crate::write::place::CHANGES_DIR;
+use crate::write::file_names::CHANGES_DIR;
 use crate::{Error, Result};
 
 /// The version of the form. It increases when another version would commit wrongly, or would report

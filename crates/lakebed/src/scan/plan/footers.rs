@@ -14,7 +14,7 @@ use lakebed_expr::prune::{Guarantee, Pruner};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::facts::LogFacts;
-use crate::scan::listed::Listed;
+use crate::scan::file_location::FileLocation;
 use crate::{Result, Snapshot};
 
 /// The number of footers that are read at the same time.
@@ -97,8 +97,8 @@ fn of_files(
 /// Returns the footers of these files. A file that cannot be read has no footer. The scan that
 /// reads it raises the error.
 async fn read(snapshot: &Snapshot, batch: &FileBatch, files: &[usize], page_index: PageIndex) -> Vec<Option<ParquetFile>> {
-    let listed = files.iter().map(|file| Listed::of(snapshot.store(), batch, *file)).collect::<Vec<_>>();
-    let opening = listed.into_iter().map(|file| async move { file.ok()?.open(page_index).await.ok() });
+    let locations = files.iter().map(|file| FileLocation::of(snapshot.store(), batch, *file)).collect::<Vec<_>>();
+    let opening = locations.into_iter().map(|file| async move { file.ok()?.open(page_index).await.ok() });
     stream::iter(opening).buffered(AT_ONCE).collect().await
 }
 

@@ -35,7 +35,7 @@ impl Plan {
     /// log replace it, also in the middle of the work.
     async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {
         let mut log = self.snapshot.readable_log().await?;
-        let mut sent = Sent::default();
+        let mut sent = SentFiles::default();
         loop {
             match self.send_files(log.snapshot(), sender, &mut sent).await {
                 Err(Stop::Broken(error)) => {
@@ -54,7 +54,12 @@ impl Plan {
         }
     }
 
-    async fn send_files(&self, snapshot: &Snapshot, sender: &Sender<Result<FileBatch>>, sent: &mut Sent) -> Result<(), Stop> {
+    async fn send_files(
+        &self,
+        snapshot: &Snapshot,
+        sender: &Sender<Result<FileBatch>>,
+        sent: &mut SentFiles,
+    ) -> Result<(), Stop> {
         let layers = snapshot.layers().await?;
         if let Some(files) = &snapshot.segment().checkpoint {
             let mut rows = checkpoint::rows(self, snapshot, files).await?;
@@ -92,7 +97,7 @@ impl Plan {
         }
     }
 
-    async fn send(&self, batch: FileBatch, sender: &Sender<Result<FileBatch>>, sent: &mut Sent) -> Result<(), Stop> {
+    async fn send(&self, batch: FileBatch, sender: &Sender<Result<FileBatch>>, sent: &mut SentFiles) -> Result<(), Stop> {
         let batch = sent.only_new(batch)?;
         if batch.is_empty() {
             return Ok(());
@@ -167,7 +172,7 @@ fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
 
 /// The files that were already sent. They are not sent again if other files of the log take over.
 #[derive(Default)]
-struct Sent {
+struct SentFiles {
     keys: Vec<FileKey>,
     files: u64,
     size_bytes: u64,
@@ -175,7 +180,7 @@ struct Sent {
     before: HashSet<FileKey>,
 }
 
-impl Sent {
+impl SentFiles {
     fn only_new(&mut self, batch: FileBatch) -> Result<FileBatch> {
         let keys = batch.keys()?;
         if self.before.is_empty() {

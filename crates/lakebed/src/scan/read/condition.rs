@@ -12,11 +12,11 @@ use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_expr::{Filter, METADATA_COLUMN, matching_rows, metadata_field};
 
-use super::columns::Columns;
-use super::form::as_wanted;
+use super::column_selection::ColumnSelection;
+use super::decoded_type::as_wanted;
 use super::options::RowTest;
-use crate::scan::asked::kinds_asked_of_rows;
 use crate::scan::row_column::RowColumnKind;
+use crate::scan::row_filter::row_columns_of;
 use crate::{Error, Result};
 
 /// A predicate and another test, with the columns that they need. Both are ready to run.
@@ -24,13 +24,13 @@ pub(super) struct Condition {
     columns: StructType,
     /// The `_metadata` columns that the predicate needs.
     of_rows: Vec<RowColumnKind>,
-    filter: Option<Compiled>,
+    filter: Option<CompiledFilter>,
     test: Option<Arc<dyn RowTest>>,
     /// The positions and types of the columns that the test uses.
     tested: Vec<(usize, ArrowType)>,
 }
 
-struct Compiled {
+struct CompiledFilter {
     /// The text of the predicate, for messages.
     text: String,
     run: Arc<dyn PhysicalExpr>,
@@ -46,10 +46,10 @@ impl Condition {
         let of_test = test.as_ref().map(|test| test.columns()).unwrap_or_default();
         let all: Vec<Vec<String>> = of_filter.iter().chain(&of_test).cloned().collect();
         let (of_rows, of_table): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| metadata_field(schema, path).is_some());
-        let columns = Columns::at_paths(schema, &of_table)?.into_schema();
+        let columns = ColumnSelection::at_paths(schema, &of_table)?.into_schema();
         let mut own = schema_to_arrow(&columns)?.as_ref().clone();
         let of_rows = match filter.filter(|_| !of_rows.is_empty()) {
-            Some(filter) => kinds_asked_of_rows(filter, schema)?,
+            Some(filter) => row_columns_of(filter, schema)?,
             None => Vec::new(),
         };
         if !of_rows.is_empty() {
@@ -69,7 +69,7 @@ impl Condition {
                 let places = places(&of_filter).into_iter().map(|(place, _)| place).collect::<Vec<_>>();
                 let (run, schema) = filter.physical_short(&own.project(&places)?)?;
                 let types = schema.fields().iter().map(|field| field.data_type().clone());
-                Some(Compiled { text: filter.text().to_owned(), run, columns: places.into_iter().zip(types).collect() })
+                Some(CompiledFilter { text: filter.text().to_owned(), run, columns: places.into_iter().zip(types).collect() })
             }
             None => None,
         };
@@ -114,7 +114,7 @@ pub(super) fn column_of_rows(kinds: &[RowColumnKind]) -> FieldRef {
     Arc::new(Field::new(METADATA_COLUMN, ArrowType::Struct(fields), true))
 }
 
-impl Compiled {
+impl CompiledFilter {
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         let matching = matching_rows(&self.text, self.run.as_ref(), batch)?;
         if matching.len() != batch.num_rows() || matching.nulls().is_some() {

@@ -15,9 +15,9 @@ use super::resources::ReadResources;
 use super::selectivity::Selectivity;
 use super::table_layout::TableLayout;
 use crate::Result;
-use crate::scan::asked::parse_row_filter;
 use crate::scan::file::ScanFile;
 use crate::scan::output::OutputColumn;
+use crate::scan::row_filter::parse_row_filter;
 use crate::scan::spec::ScanSpec;
 
 /// The common context in which the files of a scan are read.

@@ -21,7 +21,7 @@ use super::parquet_statistics::{FileContext, ParquetStatistics};
 use super::row_ranges::RowRanges;
 use super::schema_adapter::{FileColumns, SchemaAdapter};
 use crate::scan::file::{FileRows, ScanFile};
-use crate::scan::listed::Listed;
+use crate::scan::file_location::FileLocation;
 use crate::scan::row_column::{ChangeType, FileChange};
 use crate::scan::row_tracking::FileRowTracking;
 use crate::{Error, Result};
@@ -139,12 +139,12 @@ impl OpenFile {
 
 impl ParquetContent {
     async fn open(context: &Arc<ReadContext>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
-        let listed = Listed::new(&context.store, &file.path, Some(file.size))?;
-        let cuts_small = context.resources.ahead_bytes.is_some() && listed.is_local();
+        let location = FileLocation::new(&context.store, &file.path, Some(file.size))?;
+        let cuts_small = context.resources.ahead_bytes.is_some() && location.is_local();
         let reads_parts = cuts_small || context.pruner.is_some() || context.limit.is_some() || file.only.is_some();
         let page_index = if reads_parts { PageIndex::Read } else { PageIndex::Skip };
         let (parquet, deleted, only) = tokio::try_join!(
-            listed.open(page_index),
+            location.open(page_index),
             positions(context, file.deletion_vector.as_ref()),
             positions(context, file.only.as_ref()),
         )?;

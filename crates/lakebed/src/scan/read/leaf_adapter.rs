@@ -16,7 +16,7 @@ use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{PrimitiveType, widen};
 
 use super::calendar_rebase::{CalendarRebase, RebaseZone, rebase_days, rebase_micros};
-use super::form::is_moving_form;
+use super::decoded_type::is_moving_form;
 use crate::Result;
 
 /// How the values of one leaf are converted.

@@ -8,13 +8,13 @@
 //! taken count against a memory budget.
 
 mod parquet_statistics;
-pub(crate) mod columns;
+pub(crate) mod column_selection;
 mod column_source;
 mod condition;
 mod context;
 mod file;
 mod schema_adapter;
-pub(crate) mod form;
+pub(crate) mod decoded_type;
 mod metadata_bounds;
 mod leaf_adapter;
 mod options;

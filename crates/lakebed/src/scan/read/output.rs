@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
 
 use super::column_source::ColumnSource;
-use super::form::moving_type;
+use super::decoded_type::moving_type;
 
 /// How the output is put together.
 pub(super) struct Output {

@@ -24,7 +24,7 @@ use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructFi
 use lakebed_io::parquet::ParquetFile;
 
 use super::calendar_rebase::CalendarRebase;
-use super::form::{as_decoded, leaf_count, value_type};
+use super::decoded_type::{as_decoded, leaf_count, value_type};
 use super::leaf_adapter::LeafAdapter;
 use super::variant;
 use crate::{Error, Result};

@@ -1,6 +1,6 @@
 #![cfg(unix)]
 
-use super::{LONGEST_WAIT, Queue, Turn, Waiting};
+use super::{CommitTurn, LONGEST_WAIT, Queue, Waiting};
 use crate::env::Env;
 use crate::store::{Store, StoreOptions};
 
@@ -15,7 +15,7 @@ fn table() -> tempfile::TempDir {
     folder
 }
 
-async fn asked(store: &Store) -> Option<Turn> {
+async fn asked(store: &Store) -> Option<CommitTurn> {
     match store.turn().await.unwrap() {
         Queue::Mine(turn) => Some(turn),
         Queue::Waiting(_) => None,

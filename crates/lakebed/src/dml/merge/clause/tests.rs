@@ -75,7 +75,7 @@ fn clauses_bind_over_rows_they_see() {
         clause(NotMatchedBySource, "", Action::Update(given(&[("name", "concat(name, '-', t.id)")]))),
     ]);
     let Clauses { matched, not_matched, not_matched_by_source } = clauses.unwrap();
-    let [Change { condition: Some(gone), act: Act::Delete }, Change { condition: None, act: Act::Update(changed) }] =
+    let [TargetClause { condition: Some(gone), act: Act::Delete }, TargetClause { condition: None, act: Act::Update(changed) }] =
         matched.as_slice()
     else {
         panic!("{matched:?}")
@@ -85,14 +85,14 @@ fn clauses_bind_over_rows_they_see() {
     assert_eq!((found.value(0), found.value(1)), (false, true));
     assert_eq!(shown_rows(&changed.apply(&pairs.columns()[..3], &pairs).unwrap()), [["1", "2"], ["A", "B"], ["110", "220"]]);
 
-    let [NewRow { condition: Some(condition), columns }] = not_matched.as_slice() else { panic!("{not_matched:?}") };
+    let [InsertClause { condition: Some(condition), columns }] = not_matched.as_slice() else { panic!("{not_matched:?}") };
     let rows = pairs.project(&[3, 4]).unwrap();
     assert_eq!(condition.evaluate(&rows).unwrap().true_count(), 1);
     assert_eq!(columns.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [0, 1, 2]);
     let values: Vec<ArrayRef> = columns.iter().map(|(_, value)| value.evaluate(&rows).unwrap()).collect();
     assert_eq!(shown_rows(&values), [["1", "2"], ["A", "B"], ["42", "42"]]);
 
-    let [Change { condition: None, act: Act::Update(changed) }] = not_matched_by_source.as_slice() else { panic!() };
+    let [TargetClause { condition: None, act: Act::Update(changed) }] = not_matched_by_source.as_slice() else { panic!() };
     let rows = pairs.project(&[0, 1, 2]).unwrap();
     assert_eq!(shown_rows(&changed.apply(rows.columns(), &rows).unwrap())[1], ["a-1", "b-2"]);
 }

@@ -12,7 +12,7 @@ use parquet::data_type::{Int32Type as ParquetInt32, Int64Type as ParquetInt64, I
 
 use lakebed_core::schema::{DataType, PrimitiveType, StructField};
 
-use super::super::form::value_type;
+use super::super::decoded_type::value_type;
 use super::*;
 
 const DECIMAL_9_2: PrimitiveType = PrimitiveType::Decimal { precision: 9, scale: 2 };

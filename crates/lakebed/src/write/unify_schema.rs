@@ -3,7 +3,7 @@
 //!
 //! Columns are found by name, and values are converted to the types of the first batch by the rules
 //! of a write, so nothing is lost. A batch that does not fit is an error that names the batch and
-//! the column. Begin with [`Alike::batch`].
+//! the column. Begin with [`SchemaUnifier::batch`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_core::schema::assign::{Difference, DifferenceKind, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 
-use super::fit::{OnLossy, fit, position};
+use super::convert::{OnLossy, fit, position};
 use crate::{Error, RecordBatchStream, Result};
 
 /// Converts batches to one schema.
@@ -25,7 +25,7 @@ use crate::{Error, RecordBatchStream, Result};
 /// # fn main() -> lakebed::Result<()> {
 /// use std::sync::Arc;
 /// use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
-/// use lakebed::write::Alike;
+/// use lakebed::write::SchemaUnifier;
 ///
 /// let column = |name, values: ArrayRef| (name, values);
 /// let first = RecordBatch::try_from_iter([
@@ -36,19 +36,19 @@ use crate::{Error, RecordBatchStream, Result};
 ///     column("b", Arc::new(Int8Array::from(vec![4]))),
 ///     column("a", Arc::new(Int64Array::from(vec![3]))),
 /// ])?;
-/// let alike = Alike::new(first.schema());
-/// let second = alike.batch(2, &second)?;
+/// let unifier = SchemaUnifier::new(first.schema());
+/// let second = unifier.batch(2, &second)?;
 /// assert_eq!(second.column(0).as_ref(), &Int64Array::from(vec![3]));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Alike {
+pub struct SchemaUnifier {
     schema: SchemaRef,
     on_lossy: OnLossy,
 }
 
-impl Alike {
+impl SchemaUnifier {
     /// Converts to a schema that was known before the batches came.
     pub fn new(schema: SchemaRef) -> Self {
         Self { schema, on_lossy: OnLossy::default() }
@@ -126,10 +126,10 @@ impl Alike {
 }
 
 /// Returns the stream with every batch converted to its schema.
-pub(crate) fn alike(data: RecordBatchStream, on_lossy: OnLossy) -> RecordBatchStream {
-    let alike = Alike::new(data.schema()).on_lossy(on_lossy);
-    let schema = alike.schema();
-    let batches = data.enumerate().map(move |(index, batch)| alike.batch(index as u64 + 1, &batch?));
+pub(crate) fn unify_schema(data: RecordBatchStream, on_lossy: OnLossy) -> RecordBatchStream {
+    let unifier = SchemaUnifier::new(data.schema()).on_lossy(on_lossy);
+    let schema = unifier.schema();
+    let batches = data.enumerate().map(move |(index, batch)| unifier.batch(index as u64 + 1, &batch?));
     RecordBatchStream::new(schema, batches)
 }
 

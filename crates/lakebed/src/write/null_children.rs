@@ -2,7 +2,7 @@
 //!
 //! In Arrow, a null row of a list or struct may still have elements and fields in memory, and a
 //! slice has those of other rows. They belong to no row, so they must not count where a table
-//! forbids nulls. Begin with [`bare`].
+//! forbids nulls. Begin with [`without_null_children`].
 
 use std::sync::Arc;
 
@@ -17,25 +17,26 @@ use crate::Result;
 
 /// Returns the same values without elements and fields that belong to no value. The values below
 /// may be null in every type, as `fit` leaves them.
-pub(super) fn bare(array: ArrayRef) -> Result<ArrayRef> {
+pub(super) fn without_null_children(array: ArrayRef) -> Result<ArrayRef> {
     Ok(match array.data_type() {
         ArrowType::Struct(fields) => {
             let given = array.as_struct();
             let is_null = given.nulls().map(|nulls| BooleanArray::new(!nulls.inner(), None));
-            let part =
-                |part: &ArrayRef| bare(is_null.as_ref().map_or_else(|| Ok(Arc::clone(part)), |is_null| nullif(part, is_null))?);
+            let part = |part: &ArrayRef| {
+                without_null_children(is_null.as_ref().map_or_else(|| Ok(Arc::clone(part)), |is_null| nullif(part, is_null))?)
+            };
             let parts = given.columns().iter().map(part).collect::<Result<Vec<_>>>()?;
             Arc::new(StructArray::try_new_with_length(fields.clone(), parts, given.nulls().cloned(), given.len())?)
         }
         ArrowType::List(element) => {
             let list = array.as_list::<i32>();
             let (values, offsets) = held(list.values(), list.offsets(), list.nulls())?;
-            Arc::new(ListArray::try_new(Arc::clone(element), offsets, bare(values)?, list.nulls().cloned())?)
+            Arc::new(ListArray::try_new(Arc::clone(element), offsets, without_null_children(values)?, list.nulls().cloned())?)
         }
         ArrowType::Map(entries, sorted) => {
             let map = array.as_map();
             let (held, offsets) = held(&(Arc::new(map.entries().clone()) as ArrayRef), map.offsets(), map.nulls())?;
-            let held = bare(held)?.as_struct().clone();
+            let held = without_null_children(held)?.as_struct().clone();
             Arc::new(MapArray::try_new(Arc::clone(entries), offsets, held, map.nulls().cloned(), *sorted)?)
         }
         _ => array,
@@ -79,7 +80,7 @@ mod tests {
             (lists([true, false, true]).slice(1, 2), 2),
             (lists([true, true, false]).slice(0, 2), 2),
         ] {
-            let found = bare(Arc::clone(&given)).unwrap();
+            let found = without_null_children(Arc::clone(&given)).unwrap();
             assert_eq!(&found, &given);
             assert_eq!(found.as_list::<i32>().values().len(), elements);
         }
@@ -90,7 +91,7 @@ mod tests {
         let field = Field::new("x", lists([true; 3]).data_type().clone(), true);
         let nulls = Some(NullBuffer::from(vec![true, true, false]));
         let given: ArrayRef = Arc::new(StructArray::new(vec![field].into(), vec![lists([true; 3])], nulls));
-        let found = bare(Arc::clone(&given)).unwrap();
+        let found = without_null_children(Arc::clone(&given)).unwrap();
         assert_eq!(&found, &given);
         assert_eq!(found.as_struct().column(0).as_list::<i32>().values().len(), 2);
     }

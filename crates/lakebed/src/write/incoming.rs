@@ -15,10 +15,10 @@ use lakebed_core::schema::assign::{Difference, compare};
 use lakebed_core::schema::{StructField, StructType};
 use lakebed_expr::Expression;
 
-use super::bare::bare;
 use super::check::{Check, forbids_nulls};
-use super::fit::{OnLossy, fit, position};
-use super::identity::Part;
+use super::convert::{OnLossy, fit, position};
+use super::identity_column::PartNumber;
+use super::null_children::without_null_children;
 use super::rules::{Filling, WriteRules};
 use crate::definition::data_schema;
 use crate::{Error, ErrorKind, Result};
@@ -32,7 +32,7 @@ pub struct Incoming {
     /// A condition of this write alone.
     condition: Option<Check>,
     /// The part of the write, which decides the numbers of identity columns.
-    part: Part,
+    part: PartNumber,
     /// The schema with the types of the table. Every field is nullable.
     schema: SchemaRef,
     on_lossy: OnLossy,
@@ -53,7 +53,7 @@ impl Incoming {
         let given: Vec<Option<usize>> = rules.schema.fields.iter().map(|field| position(&names, &field.name)).collect();
         refuse_given_identity(&rules, &given)?;
         let schema = rules.loose_schema()?;
-        Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy })
+        Ok(Self { rules, given, condition: None, part: PartNumber::WHOLE, schema, on_lossy })
     }
 
     /// Converts rows of the table in which some columns were changed. Generated columns are
@@ -78,7 +78,7 @@ impl Incoming {
 
     fn of_given(rules: Arc<WriteRules>, given: Vec<Option<usize>>) -> Result<Self> {
         let schema = rules.loose_schema()?;
-        Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy: OnLossy::Error })
+        Ok(Self { rules, given, condition: None, part: PartNumber::WHOLE, schema, on_lossy: OnLossy::Error })
     }
 
     /// Adds a condition of this write alone.
@@ -87,7 +87,7 @@ impl Incoming {
     }
 
     /// Sets the part of the write.
-    pub fn of_part(self, part: Part) -> Self {
+    pub fn of_part(self, part: PartNumber) -> Self {
         Self { part, ..self }
     }
 
@@ -177,7 +177,8 @@ impl Incoming {
     /// Converts values to the form in which the table stores them.
     fn fitted(&self, values: &ArrayRef, place: usize, field: &StructField) -> Result<ArrayRef> {
         let fitted = fit(values, &field.data_type, self.on_lossy, &field.name);
-        let fitted = fitted.and_then(|values| if forbids_nulls(&field.data_type) { bare(values) } else { Ok(values) });
+        let fitted =
+            fitted.and_then(|values| if forbids_nulls(&field.data_type) { without_null_children(values) } else { Ok(values) });
         fitted.and_then(|values| self.rules.stored_form(place, values)).map_err(|error| error.within(&self.rules.table))
     }
 

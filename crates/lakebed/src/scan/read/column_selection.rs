@@ -4,7 +4,7 @@
 //! `a` is a column, and `a.b` is a field of a struct. Inside arrays and maps, a path continues with
 //! `element`, `key` and `value`. A name that contains dots is written in backticks, or is the whole
 //! path. If only some fields of a struct are named, the struct has these fields in the order of the
-//! table. Begin with [`Columns::select`].
+//! table. Begin with [`ColumnSelection::select`].
 
 use std::collections::BTreeMap;
 
@@ -17,25 +17,25 @@ const LISTED: usize = 20;
 
 /// The output columns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Columns {
+pub(crate) struct ColumnSelection {
     schema: StructType,
 }
 
 /// The selected part of a column.
 #[derive(Debug, Clone, PartialEq)]
-enum Wanted {
+enum FieldSelection {
     Whole,
     /// Parts by their position in the struct. The position of an array's element is 0. The position
     /// of a map's key is 0 and that of its value is 1.
-    Parts(BTreeMap<usize, Wanted>),
+    Parts(BTreeMap<usize, FieldSelection>),
 }
 
-impl Columns {
+impl ColumnSelection {
     /// Returns the part of `schema` that these paths name. Without paths it is the whole schema.
     pub(crate) fn select(schema: &StructType, paths: Option<&[String]>) -> Result<Self> {
         let Some(paths) = paths else { return Ok(Self { schema: schema.clone() }) };
         let mut order: Vec<usize> = Vec::new();
-        let mut wanted: BTreeMap<usize, Wanted> = BTreeMap::new();
+        let mut wanted: BTreeMap<usize, FieldSelection> = BTreeMap::new();
         for (index, path) in paths.iter().enumerate() {
             if paths.iter().take(index).any(|before| before == path) {
                 return Err(Error::invalid_input(format!("column {path} is selected twice")));
@@ -76,21 +76,21 @@ impl Columns {
     }
 }
 
-fn add(wanted: &mut BTreeMap<usize, Wanted>, first: usize, rest: &[usize]) {
-    let entry = wanted.entry(first).or_insert_with(|| Wanted::Parts(BTreeMap::new()));
+fn add(wanted: &mut BTreeMap<usize, FieldSelection>, first: usize, rest: &[usize]) {
+    let entry = wanted.entry(first).or_insert_with(|| FieldSelection::Parts(BTreeMap::new()));
     match (rest.split_first(), entry) {
-        (None, entry) => *entry = Wanted::Whole,
-        (Some((next, rest)), Wanted::Parts(parts)) => add(parts, *next, rest),
-        (Some(_), Wanted::Whole) => {}
+        (None, entry) => *entry = FieldSelection::Whole,
+        (Some((next, rest)), FieldSelection::Parts(parts)) => add(parts, *next, rest),
+        (Some(_), FieldSelection::Whole) => {}
     }
 }
 
-fn prune(field: &StructField, wanted: &Wanted) -> StructField {
+fn prune(field: &StructField, wanted: &FieldSelection) -> StructField {
     StructField { data_type: prune_type(&field.data_type, wanted), ..field.clone() }
 }
 
-fn prune_type(data_type: &DataType, wanted: &Wanted) -> DataType {
-    let Wanted::Parts(parts) = wanted else { return data_type.clone() };
+fn prune_type(data_type: &DataType, wanted: &FieldSelection) -> DataType {
+    let FieldSelection::Parts(parts) = wanted else { return data_type.clone() };
     let part = |index: usize, whole: &DataType| match parts.get(&index) {
         Some(wanted) => prune_type(whole, wanted),
         // A map needs its keys, and its values cannot be left out either.
@@ -226,18 +226,18 @@ mod tests {
     #[track_caller]
     fn check(paths: &[&str], expected: &str) {
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-        assert_eq!(print(Columns::select(&schema(), Some(&paths)).unwrap().schema()), expected);
+        assert_eq!(print(ColumnSelection::select(&schema(), Some(&paths)).unwrap().schema()), expected);
     }
 
     #[track_caller]
     fn check_error(paths: &[&str], expected: &str) {
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-        assert_eq!(Columns::select(&schema(), Some(&paths)).unwrap_err().message(), expected);
+        assert_eq!(ColumnSelection::select(&schema(), Some(&paths)).unwrap_err().message(), expected);
     }
 
     #[test]
     fn without_paths_everything_comes_out() {
-        assert_eq!(Columns::select(&schema(), None).unwrap().schema(), &schema());
+        assert_eq!(ColumnSelection::select(&schema(), None).unwrap().schema(), &schema());
         check(&[], "");
     }
 
@@ -268,8 +268,8 @@ mod tests {
     fn exact_paths_keep_order_of_table() {
         let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let paths = [path(&["a.b"]), path(&["s", "y", "q"]), path(&["id"]), path(&["s", "x"])];
-        assert_eq!(print(Columns::at_paths(&schema(), &paths).unwrap().schema()), "id s{x y{q}} a.b");
-        let error = Columns::at_paths(&schema(), &[path(&["nope"])]).map(|_| ()).unwrap_err();
+        assert_eq!(print(ColumnSelection::at_paths(&schema(), &paths).unwrap().schema()), "id s{x y{q}} a.b");
+        let error = ColumnSelection::at_paths(&schema(), &[path(&["nope"])]).map(|_| ()).unwrap_err();
         assert_eq!(error.message(), "there is no column nope; there are: id, s, list, m, a.b, Ä");
     }
 

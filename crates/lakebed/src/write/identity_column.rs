@@ -16,14 +16,14 @@ use crate::{Error, Result};
 /// The part of a write's rows that one process numbers: every `of`th row, beginning with row
 /// `number`. So no two processes give the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct PartNumber {
     /// The index of the part, counted from 0.
     pub number: u64,
     /// The maximum number of parts.
     pub of: u64,
 }
 
-impl Part {
+impl PartNumber {
     /// The part that contains all rows.
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
@@ -75,7 +75,7 @@ impl Identity {
 
     /// Returns the numbers of some rows of a part. The first row comes `first` rows after the
     /// part's first one.
-    pub(super) fn values(&self, part: Part, first: u64, rows: usize, to: &ArrowType, column: &str) -> Result<ArrayRef> {
+    pub(super) fn values(&self, part: PartNumber, first: u64, rows: usize, to: &ArrowType, column: &str) -> Result<ArrayRef> {
         let numbers = (first..first + rows as u64).map(|row| self.value(part.place(row)?));
         let numbers: Option<Vec<i64>> = numbers.collect();
         let spent = || Error::invalid_input(format!("identity column {column} has no numbers left"));
@@ -84,7 +84,7 @@ impl Identity {
     }
 
     /// Returns the high water mark after this number of rows of a part, or `None` if it stays.
-    pub(super) fn mark_after(&self, part: Part, rows: u64) -> Option<i64> {
+    pub(super) fn mark_after(&self, part: PartNumber, rows: u64) -> Option<i64> {
         self.value(part.place(rows.checked_sub(1)?)?)
     }
 
@@ -136,21 +136,21 @@ mod tests {
     #[test]
     fn identity_overflow_is_refused() {
         let identity = Identity { start: i64::MAX - 1, step: 1, high_water_mark: None, allows_given: false };
-        assert_eq!(identity.mark_after(Part::WHOLE, 2), Some(i64::MAX));
-        let error = identity.values(Part::WHOLE, 1, 2, &ArrowType::Int64, "id").unwrap_err();
+        assert_eq!(identity.mark_after(PartNumber::WHOLE, 2), Some(i64::MAX));
+        let error = identity.values(PartNumber::WHOLE, 1, 2, &ArrowType::Int64, "id").unwrap_err();
         assert_eq!(error.message(), "identity column id has no numbers left");
-        assert_eq!(identity.mark_after(Part::WHOLE, 0), None);
+        assert_eq!(identity.mark_after(PartNumber::WHOLE, 0), None);
     }
 
     #[test]
     fn parts_share_the_numbers_among_them() {
         let identity = Identity { start: 10, step: -5, high_water_mark: Some(10), allows_given: false };
         let numbers = |number| {
-            let values = identity.values(Part { number, of: 3 }, 1, 2, &ArrowType::Int64, "id").unwrap();
+            let values = identity.values(PartNumber { number, of: 3 }, 1, 2, &ArrowType::Int64, "id").unwrap();
             values.as_primitive::<Int64Type>().values().to_vec()
         };
         assert_eq!([numbers(0), numbers(1), numbers(2)], [[-10, -25], [-15, -30], [-20, -35]]);
-        assert_eq!(identity.mark_after(Part { number: 1, of: 3 }, 3), Some(-30));
+        assert_eq!(identity.mark_after(PartNumber { number: 1, of: 3 }, 3), Some(-30));
         assert_eq!((identity.further(-30, -35), identity.further(-5, 5)), (-35, -5));
     }
 }

@@ -24,7 +24,7 @@ pub(crate) type PartitionTexts = Vec<Option<String>>;
 
 /// Makes the names of files.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct FileNames {
     env: Env,
     contents: Contents,
     extension: String,
@@ -32,7 +32,7 @@ pub(super) struct Places {
     prefix_length: Option<usize>,
 }
 
-impl Places {
+impl FileNames {
     pub(super) fn new(rules: &WriteRules, options: &FileOptions, env: &Env) -> Self {
         let properties = &rules.properties;
         let is_random = properties.randomize_file_prefixes || properties.column_mapping_mode != MappingMode::None;

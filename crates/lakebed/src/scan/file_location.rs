@@ -1,4 +1,4 @@
-//! Files of a table as the log lists them.
+//! The location of a data file: its store, its path and its size.
 
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::path::FilePath;
@@ -9,14 +9,14 @@ use object_store::path::Path;
 use crate::Result;
 
 /// The location of a file.
-pub(super) struct Listed {
+pub(super) struct FileLocation {
     store: Store,
     path: Path,
     /// The size in bytes, if the log knows it.
     size: Option<u64>,
 }
 
-impl Listed {
+impl FileLocation {
     /// Returns the file with this path, as the log spells it.
     pub(super) fn new(table: &Store, path: &str, size: Option<u64>) -> Result<Self> {
         let (store, path) = table.resolve(&FilePath::parse(path)?)?;

@@ -1,5 +1,5 @@
-//! Predicates on `_metadata`: the file and the position of a row, and its row id and row commit
-//! version in a table with row tracking.
+//! Predicates on rows: on the columns of a table, and on `_metadata`. That is the file and the
+//! position of a row, and its row id and row commit version in a table with row tracking.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ pub(crate) fn parse_row_filter(schema: &StructType, text: &str, now_ms: i64) -> 
 }
 
 /// Returns the fields of `_metadata` that a predicate names.
-pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Result<Vec<RowColumnKind>> {
+pub(crate) fn row_columns_of(filter: &Filter, schema: &StructType) -> Result<Vec<RowColumnKind>> {
     let columns = filter.columns();
-    let asked = columns.iter().filter_map(|path| metadata_field(schema, path));
+    let fields = columns.iter().filter_map(|path| metadata_field(schema, path));
     let no_name = || {
         Error::predicate(format!(
             "{METADATA_COLUMN} has no value of its own; name one of its fields, such as {METADATA_COLUMN}.row_id"
         ))
     };
-    asked.map(|name| name.and_then(RowColumnKind::of_name).ok_or_else(no_name)).collect()
+    fields.map(|name| name.and_then(RowColumnKind::of_name).ok_or_else(no_name)).collect()
 }
 
 impl Snapshot {
@@ -67,7 +67,7 @@ impl Snapshot {
     }
 
     fn refuse_untracked(&self, filter: &Filter) -> Result<()> {
-        let kinds = kinds_asked_of_rows(filter, self.schema())?;
+        let kinds = row_columns_of(filter, self.schema())?;
         match kinds.into_iter().find(|kind| kind.is_of_row_tracking() && !self.properties().row_tracking) {
             Some(kind) => Err(not_tracked(self.url(), &format!("{METADATA_COLUMN}.{}", kind.name()), kind)),
             None => Ok(()),

@@ -17,7 +17,7 @@ use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructType};
 use serde::{Deserialize, Serialize};
 
-use crate::scan::read::form::{moving_batch, value_type};
+use crate::scan::read::decoded_type::{moving_batch, value_type};
 use crate::{Error, Result};
 
 /// The handling of digits that a column cannot hold: nanoseconds, decimals, or the last bits of a
