@@ -1,9 +1,9 @@
-"""The cost of codecs, conditions and conversions, one case for each: what the dependencies do for
-every row or byte.
+"""The cost of codecs, conditions and conversions. Each case mostly runs the code of a few
+dependencies.
 
-Run `python -m benches.python.kernels [CASE ...]`. It prints the milliseconds of each case, the best
-of seven. The list of packages that the dev profile optimises (`Cargo.toml`) was chosen with it: run
-it with two builds in turns, and compare. A peer takes no part; `run.py` has the cases beside peers.
+Run `python -m benches.python.kernels [CASE ...]`. It prints the fastest of seven calls of each
+case, in milliseconds. To compare two builds of lakebed, run it with both builds in turns. The list
+of optimised packages in `Cargo.toml` was chosen in this way. `run.py` compares lakebed with peers.
 """
 
 import json
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from .deltalog import write_commit
 from .tables import root
 
 ROWS = 2_000_000
@@ -96,7 +97,7 @@ def variants(path: Path) -> None:
     field = pa.StructArray.from_arrays([pa.nulls(ROWS, pa.binary()), pa.array(np.arange(ROWS))], ["value", "typed_value"])
     objects = pa.StructArray.from_arrays([field], ["a"])
     column = pa.StructArray.from_arrays([names, pa.nulls(ROWS, pa.binary()), objects], ["metadata", "value", "typed_value"])
-    (path / "_delta_log").mkdir(parents=True)
+    path.mkdir()
     pq.write_table(pa.table({"v": column}), path / "a.parquet", row_group_size=200_000)
     schema = {"type": "struct", "fields": [{"name": "v", "type": "variant", "nullable": True, "metadata": {}}]}
     features = ["variantType", "variantShredding-preview"]
@@ -105,8 +106,7 @@ def variants(path: Path) -> None:
     metadata = {"id": "v", "format": format, "schemaString": json.dumps(schema), "partitionColumns": [], "configuration": {}}
     size = (path / "a.parquet").stat().st_size
     add = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": True}
-    actions = [{"protocol": protocol}, {"metaData": metadata}, {"add": add}]
-    (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(json.dumps(action) for action in actions))
+    write_commit(path, 0, [{"protocol": protocol}, {"metaData": metadata}, {"add": add}])
 
 
 def make(folder: Path) -> None:
@@ -151,23 +151,18 @@ def calls(folder: Path, scratch: Path) -> Iterator[tuple[str, Callable[[], Call]
         others = as_others_send(data)
         return lambda: lb.write(scratch / "converted", others, mode="overwrite")
 
-    def change(changed: Callable[[Any], Any]) -> Call:
-        def call() -> None:
-            shutil.rmtree(scratch / "changed", ignore_errors=True)
-            shutil.copytree(folder / "snappy", scratch / "changed")
-            changed(lb.Table(scratch / "changed"))
+    def copied(name: str) -> Any:
+        shutil.copytree(folder / "snappy", scratch / name)
+        return lb.Table(scratch / name)
 
-        return call
+    def update() -> Call:
+        table = copied("updated")
+        return lambda: table.update({"x": "x * 2 + 1", "s": "concat(s, '!')"}, where="k < 500")
 
     def merge() -> Call:
-        source = lb.Table(folder / "none").to_arrow().slice(0, 100_000)
-        on = "t.id = s.id AND t.k = s.k"
-
-        def changed(table: Any) -> Any:
-            merging = table.merge(source, on, source_alias="s", target_alias="t")
-            return merging.when_matched_update({"x": "s.x + 1"}).execute()
-
-        return change(changed)
+        table, source = copied("merged"), lb.Table(folder / "none").to_arrow().slice(0, 100_000)
+        merging = table.merge(source, "t.id = s.id AND t.k = s.k", source_alias="s", target_alias="t")
+        return merging.when_matched_update({"x": "s.x + 1"}).execute
 
     for codec in CODECS:
         yield f"read_{codec}", lambda codec=codec: read(codec)
@@ -176,7 +171,7 @@ def calls(folder: Path, scratch: Path) -> Iterator[tuple[str, Callable[[], Call]
     for compression in ("uncompressed", "snappy", "zstd", "gzip"):
         yield f"write_{compression}", lambda compression=compression: write(compression)
     yield "write_converted", convert
-    yield "update", lambda: change(lambda table: table.update({"x": "x * 2 + 1", "s": "concat(s, '!')"}, where="k < 500"))
+    yield "update", update
     yield "merge", merge
     yield "deleted_rows", lambda: read("deleted")
     yield "variants", lambda: read("variants")
