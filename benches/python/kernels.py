@@ -194,7 +194,10 @@ def main(wanted: list[str]) -> None:
     folder = root() / "kernels"
     make(folder)
     with tempfile.TemporaryDirectory(dir=root()) as scratch:
-        for name, prepared in calls(folder, Path(scratch)):
+        cases = dict(calls(folder, Path(scratch)))
+        if unknown := set(wanted) - set(cases):
+            sys.exit(f"unknown cases: {', '.join(sorted(unknown))}; there are: {', '.join(cases)}")
+        for name, prepared in cases.items():
             if not wanted or name in wanted:
                 print(json.dumps({"case": name, "ms": round(best(prepared()), 2)}), flush=True)
 
