@@ -99,6 +99,17 @@ class Table:
         return schema_of(self._table.schema())
 
     @property
+    def schema_json(self) -> str:
+        """The schema as the log has it: Delta's JSON, with the metadata of all fields.
+
+        >>> import lakebed as lb
+        >>> lb.Table("examples/trips").schema_json[:40]
+        '{"type":"struct","fields":[{"name":"city"'
+        """
+        found: str = self._table.metadata()["schemaString"]
+        return found
+
+    @property
     def partition_columns(self) -> tuple[str, ...]:
         """The names of the partition columns, in order."""
         return tuple(self._table.metadata()["partitionColumns"])

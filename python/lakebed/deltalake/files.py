@@ -1,0 +1,75 @@
+"""The data files of a table, as deltalake lists them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import lakebed
+from lakebed.deltalake.filters import pruning
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["add_actions", "chosen", "partitions", "uris"]
+
+
+def chosen(deprecated: str, filters: Any, predicate: Any) -> Any:
+    """Returns the predicate, which may be given by its deprecated name."""
+    if filters is None:
+        return predicate
+    if predicate is not None:
+        raise ValueError(f"`{deprecated}` is deprecated; pass only `file_pruning_predicate`")
+    warnings.warn(f"`{deprecated}` is deprecated; pass it as `file_pruning_predicate`", DeprecationWarning, stacklevel=5)
+    return filters
+
+
+def _files(table: lakebed.Table, predicate: Any) -> pa.Table:
+    return table.files(where=pruning(predicate, table.schema.names))
+
+
+def uris(table: lakebed.Table, predicate: Any) -> list[str]:
+    """Returns the locations of files. Those of this machine are paths."""
+    root = table.uri.rstrip("/")
+    if urlsplit(root).scheme == "file":
+        root = unquote(urlsplit(root).path)
+    paths = _files(table, predicate)["path"].to_pylist()
+    return [path if "://" in path or path.startswith("/") else f"{root}/{path}" for path in paths]
+
+
+def partitions(table: lakebed.Table, predicate: Any) -> list[dict[str, str]]:
+    """Returns the distinct partitions, with their values as the log spells them."""
+    if not table.partition_columns:
+        return []
+    found: dict[tuple[Any, ...], dict[str, str]] = {}
+    for values in _texts(_files(table, predicate)["partition"]):
+        found.setdefault(tuple(values.values()), values)
+    return list(found.values())
+
+
+def _texts(column: Any) -> list[dict[str, Any]]:
+    """Returns the values of partition columns as text."""
+    import pyarrow as pa
+
+    whole = column.combine_chunks()
+    names = [field.name for field in whole.type]
+    columns = [whole.field(index).cast(pa.string()).to_pylist() for index in range(len(names))]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def add_actions(table: lakebed.Table, flatten: bool) -> pa.Table:
+    """Returns one row for each file. lakebed returns no bounds of columns, so they are missing."""
+    import pyarrow as pa
+
+    found = table.files()
+    names = ["path", "size_bytes", "modification_time", "num_records"]
+    columns: dict[str, Any] = {name: found[name] for name in names}
+    columns["modification_time"] = found["modification_time"].cast(pa.int64())
+    if not table.partition_columns:
+        return pa.table(columns)
+    partition = found["partition"].combine_chunks()
+    if not flatten:
+        return pa.table({**columns, "partition": partition})
+    values = {f"partition.{name}": partition.field(name) for name in table.partition_columns}
+    return pa.table({**columns, **values})

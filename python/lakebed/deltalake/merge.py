@@ -1,0 +1,109 @@
+"""Merges, in the words of deltalake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakebed.deltalake import metrics, pending
+from lakebed.deltalake.dialect import column, expressions, sql
+from lakebed.deltalake.exceptions import translated
+
+if TYPE_CHECKING:
+    from lakebed.deltalake.table import DeltaTable
+
+__all__ = ["TableMerger"]
+
+
+class TableMerger:
+    """A merge of source rows into a table. :meth:`DeltaTable.merge` makes this object."""
+
+    def __init__(
+        self,
+        table: DeltaTable,
+        source: Any,
+        predicate: str,
+        source_alias: str | None,
+        target_alias: str | None,
+        merge_schema: bool,
+        options: Mapping[str, Any],
+    ) -> None:
+        self._table = table
+        self._source_alias = source_alias or "source"
+        source = _reader(source)
+        self._columns: list[str] = source.schema.names
+        merge = table._opened.merge
+        self._merge = merge(
+            source,
+            sql(predicate),
+            source_alias=self._source_alias,
+            target_alias=target_alias or "target",
+            schema_mode="merge" if merge_schema else "enforce",
+            **pending.supported(merge, options),
+        )
+
+    @translated()
+    def when_matched_update(self, updates: dict[str, str], predicate: str | None = None) -> TableMerger:
+        """Updates matched rows of the table by SQL expressions."""
+        self._merge.when_matched_update(expressions(updates), where=sql(predicate))
+        return self
+
+    @translated()
+    def when_matched_update_all(self, predicate: str | None = None, except_cols: list[str] | None = None) -> TableMerger:
+        """Updates matched rows of the table with all columns of the source."""
+        self._merge.when_matched_update(self._all(except_cols), where=sql(predicate))
+        return self
+
+    @translated()
+    def when_matched_delete(self, predicate: str | None = None) -> TableMerger:
+        """Deletes matched rows of the table."""
+        self._merge.when_matched_delete(where=sql(predicate))
+        return self
+
+    @translated()
+    def when_not_matched_insert(self, updates: dict[str, str], predicate: str | None = None) -> TableMerger:
+        """Inserts source rows that match no row of the table, by SQL expressions."""
+        self._merge.when_not_matched_insert(expressions(updates), where=sql(predicate))
+        return self
+
+    @translated()
+    def when_not_matched_insert_all(self, predicate: str | None = None, except_cols: list[str] | None = None) -> TableMerger:
+        """Inserts source rows that match no row of the table, with all of their columns."""
+        self._merge.when_not_matched_insert(self._all(except_cols), where=sql(predicate))
+        return self
+
+    @translated()
+    def when_not_matched_by_source_update(self, updates: dict[str, str], predicate: str | None = None) -> TableMerger:
+        """Updates rows of the table that match no source row, by SQL expressions."""
+        self._merge.when_not_matched_by_source_update(expressions(updates), where=sql(predicate))
+        return self
+
+    @translated()
+    def when_not_matched_by_source_delete(self, predicate: str | None = None) -> TableMerger:
+        """Deletes rows of the table that match no source row."""
+        self._merge.when_not_matched_by_source_delete(where=sql(predicate))
+        return self
+
+    @translated()
+    def execute(self) -> dict[str, Any]:
+        """Merges the rows and commits."""
+        result, milliseconds = metrics.timed(self._merge.execute)
+        self._table._opened = result.table
+        return metrics.merged(result.metrics, milliseconds)
+
+    def _all(self, except_cols: list[str] | None) -> dict[str, str]:
+        """Returns the columns of the source, each set to itself."""
+        left_out = except_cols or []
+        return {column(name): f"{column(self._source_alias)}.{column(name)}" for name in self._columns if name not in left_out}
+
+
+def _reader(source: Any) -> Any:
+    """Returns a reader of Arrow data, whose schema is known before it is read."""
+    import pyarrow as pa
+
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(source)
+    if hasattr(source, "__arrow_c_array__"):
+        batch: Any = pa.record_batch(source)
+        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    raise TypeError(f"source is of type {type(source).__name__}: it must be Arrow data, such as a pyarrow table or a data frame")

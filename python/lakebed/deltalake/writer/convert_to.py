@@ -1,0 +1,63 @@
+"""Makes a table of a folder of Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import lakebed
+from lakebed.deltalake import pending
+from lakebed.deltalake.exceptions import DeltaError, translated
+from lakebed.deltalake.positional import keywords
+from lakebed.deltalake.schema import Schema
+from lakebed.deltalake.transaction import CommitProperties, PostCommitHookProperties, commit_options
+
+__all__ = ["convert_to_deltalake"]
+
+
+@translated()
+def convert_to_deltalake(
+    uri: str | Path,
+    mode: Literal["error", "ignore"] = "error",
+    partition_by: Schema | None = None,
+    partition_strategy: Literal["hive", "directory"] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str | None] | None = None,
+    storage_options: dict[str, str] | None = None,
+    *args: Any,
+    collect_stats: bool = True,
+    commit_properties: CommitProperties | None = None,
+    post_commithook_properties: PostCommitHookProperties | None = None,
+) -> None:
+    """Makes a table of a folder of Parquet files, which stay where they are."""
+    commit, hooks = keywords(
+        "convert_to_deltalake",
+        args,
+        ("commit_properties", "post_commithook_properties"),
+        commit_properties=commit_properties,
+        post_commithook_properties=post_commithook_properties,
+    )
+    if partition_by is not None and partition_strategy is None:
+        raise ValueError("Partition strategy has to be provided with partition_by.")
+    if partition_strategy not in (None, "hive", "directory"):
+        raise ValueError("Partition strategy must be `hive` or `directory`.")
+    if lakebed.exists(uri, storage_options=storage_options):
+        if mode == "ignore":
+            return
+        raise DeltaError(f"{uri}: there is a Delta table already")
+    if partition_strategy == "directory":
+        pending.given("convert_to_deltalake", "lakebed reads folders such as day=1", partition_strategy=partition_strategy)
+    convert = pending.method(lakebed, "convert")
+    given = {
+        "name": name,
+        "description": description,
+        "properties": {key: value for key, value in (configuration or {}).items() if value is not None} or None,
+        "storage_options": storage_options,
+        "partition_schema": None if partition_by is None else partition_by.to_arrow(),
+        # Statistics are collected by default.
+        "statistics": None if collect_stats else False,
+        **commit_options("convert_to_deltalake", commit, hooks, takes_txn=False),
+    }
+    convert(uri, **pending.supported(convert, given))
