@@ -163,7 +163,7 @@ class TableAlterer:
         given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
         commit, hooks = keywords("set_column_metadata", args, _COMMIT_FIRST, **given)
         others: Mapping[str, Any] = {key: value for key, value in metadata.items() if key != "comment"}
-        pending.given("set_column_metadata", "lakebed sets only the comment of a column", **others)
+        pending.refused("set_column_metadata", "lakebed sets only the comment of a column", **others)
         self._run("comment", commit, hooks, column, metadata.get("comment"))
 
     def _run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakebed.deltalake.schema import ArrayType, DataType, Field, MapType, PrimitiveType, StructType, VariantType
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["from_field", "from_schema", "from_type", "imported", "to_field", "to_schema", "to_type"]
+
+#: What marks a struct as a variant in Arrow.
+_VARIANT = {"ARROW:extension:name": "arrow.parquet.variant"}
 
 
 def _primitives() -> dict[str, pa.DataType]:
@@ -38,10 +41,9 @@ def to_type(found: DataType | Any) -> Any:
     import pyarrow as pa
 
     if isinstance(found, ArrayType):
-        return pa.list_(pa.field("element", to_type(found.element_type), nullable=found.contains_null))
+        return pa.list_(_made("element", found.element_type, found.contains_null))
     if isinstance(found, MapType):
-        value = pa.field("value", to_type(found.value_type), nullable=found.value_contains_null)
-        return pa.map_(pa.field("key", to_type(found.key_type), nullable=False), value)
+        return pa.map_(_made("key", found.key_type, False), _made("value", found.value_type, found.value_contains_null))
     if isinstance(found, StructType):
         return pa.struct([to_field(one) for one in found.fields])
     if isinstance(found, VariantType):
@@ -54,10 +56,17 @@ def to_type(found: DataType | Any) -> Any:
 
 def to_field(found: Field) -> Any:
     """Returns the field of pyarrow. Its metadata is that which is text."""
+    return _made(
+        found.name, found.type, found.nullable, {key: value for key, value in found.metadata.items() if isinstance(value, str)}
+    )
+
+
+def _made(name: str, kind: DataType, nullable: bool, notes: Mapping[str, str] | None = None) -> Any:
     import pyarrow as pa
 
-    notes = {key: value for key, value in found.metadata.items() if isinstance(value, str)}
-    return pa.field(found.name, to_type(found.type), nullable=found.nullable, metadata=notes or None)
+    if isinstance(kind, VariantType):
+        notes = {**(notes or {}), **_VARIANT}
+    return pa.field(name, to_type(kind), nullable=nullable, metadata=dict(notes) if notes else None)
 
 
 def to_schema(found: StructType, as_large_types: bool = False) -> pa.Schema:
@@ -110,6 +119,9 @@ def from_schema(given: Any) -> list[Field]:
 def from_field(field: Any) -> Field:
     """Returns the field of Delta."""
     notes = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+    if _VARIANT.items() <= notes.items():
+        kept = {key: value for key, value in notes.items() if not key.startswith("ARROW:extension:")}
+        return Field(field.name, VariantType(), nullable=field.nullable, metadata=kept)
     return Field(field.name, from_type(field.type), nullable=field.nullable, metadata=notes)
 
 

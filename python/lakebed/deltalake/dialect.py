@@ -14,8 +14,12 @@ from typing import Any
 
 __all__ = ["column", "expressions", "literal", "sql"]
 
-#: A string, a quoted name in either quotes, or a comment.
-_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+#: A string (perhaps behind the name of a type), a quoted name in either quotes, or a comment.
+_QUOTED = re.compile(
+    r"""(?P<type>\b(?:tinyint|smallint|int|integer|bigint|float|double|boolean)\s*)?(?P<string>'(?:[^']|'')*')"""
+    r"""|(?P<name>"(?:[^"]|"")*")|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/""",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def sql(text: Any) -> Any:
@@ -29,12 +33,12 @@ def expressions(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _requoted(found: re.Match[str]) -> str:
-    text = found.group()
-    if text.startswith("'"):
-        return _string(text[1:-1].replace("''", "'"))
-    if text.startswith('"'):
+    if (text := found["string"]) is not None:
+        value = _string(text[1:-1].replace("''", "'"))
+        return value if found["type"] is None else f"CAST({value} AS {found['type'].strip()})"
+    if (text := found["name"]) is not None:
         return column(text[1:-1].replace('""', '"'))
-    return text
+    return found.group()
 
 
 def column(name: str) -> str:

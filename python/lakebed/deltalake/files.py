@@ -34,7 +34,7 @@ def uris(table: lakebed.Table, predicate: Any) -> list[str]:
     root = table.uri.rstrip("/")
     if urlsplit(root).scheme == "file":
         root = unquote(urlsplit(root).path)
-    paths = _files(table, predicate)["path"].to_pylist()
+    paths: list[Any] = _files(table, predicate)["path"].to_pylist()
     return [path if "://" in path or path.startswith("/") else f"{root}/{path}" for path in paths]
 
 
@@ -68,7 +68,7 @@ def add_actions(table: lakebed.Table, flatten: bool) -> pa.Table:
     columns["modification_time"] = found["modification_time"].cast(pa.int64())
     if not table.partition_columns:
         return pa.table(columns)
-    partition = found["partition"].combine_chunks()
+    partition: Any = found["partition"].combine_chunks()
     if not flatten:
         return pa.table({**columns, "partition": partition})
     values = {f"partition.{name}": partition.field(name) for name in table.partition_columns}

@@ -12,9 +12,24 @@ from typing import Any
 from lakebed.deltalake.dialect import column, literal, sql
 from lakebed.deltalake.exceptions import DeltaError
 
-__all__ = ["FilterType", "conjunctions", "partition_value", "pruning", "superset"]
+__all__ = [
+    "FilterConjunctionType",
+    "FilterDNFType",
+    "FilterLiteralType",
+    "FilterType",
+    "conjunctions",
+    "partition_value",
+    "pruning",
+    "superset",
+]
 
-FilterType = list[tuple[str, str, Any]] | list[list[tuple[str, str, Any]]]
+#: A comparison: the name of a column, an operator and a value.
+FilterLiteralType = tuple[str, str, Any]
+#: Comparisons that are joined by AND.
+FilterConjunctionType = list[FilterLiteralType]
+#: Lists of comparisons that are joined by OR.
+FilterDNFType = list[FilterConjunctionType]
+FilterType = FilterConjunctionType | FilterDNFType
 
 _COMPARISONS = {"=": "=", "==": "=", "!=": "!=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 
@@ -74,8 +89,6 @@ def partition_value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return value
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
     if isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, datetime):

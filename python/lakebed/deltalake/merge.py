@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed.deltalake import metrics, pending
 from lakebed.deltalake.dialect import column, expressions, sql
@@ -31,7 +31,10 @@ class TableMerger:
         self._table = table
         self._source_alias = source_alias or "source"
         source = _reader(source)
-        self._columns: list[str] = source.schema.names
+        known = table._opened.schema.names
+        # A column that only the source has is left out, unless the schema may change.
+        self._columns: list[str] = [name for name in source.schema.names if merge_schema or name in known]
+        self._takes_all = merge_schema
         merge = table._opened.merge
         self._merge = merge(
             source,
@@ -91,8 +94,12 @@ class TableMerger:
         self._table._opened = result.table
         return metrics.merged(result.metrics, milliseconds)
 
-    def _all(self, except_cols: list[str] | None) -> dict[str, str]:
-        """Returns the columns of the source, each set to itself."""
+    def _all(self, except_cols: list[str] | None) -> dict[str, str] | Literal["all"]:
+        """Returns the columns of the source, each set to itself. In ``"all"``, lakebed adds those
+        that the table does not have.
+        """
+        if self._takes_all and not except_cols:
+            return "all"
         left_out = except_cols or []
         return {column(name): f"{column(self._source_alias)}.{column(name)}" for name in self._columns if name not in left_out}
 

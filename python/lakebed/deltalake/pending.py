@@ -9,7 +9,7 @@ from typing import Any
 
 from lakebed.deltalake.exceptions import UnsupportedFeatureError
 
-__all__ = ["IgnoredOptionWarning", "given", "ignored", "method", "supported"]
+__all__ = ["IgnoredOptionWarning", "ignored", "memory", "method", "refused", "strict", "supported"]
 
 
 class IgnoredOptionWarning(UserWarning):
@@ -35,7 +35,7 @@ def supported(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[
     return wanted
 
 
-def given(what: str, why: str, **options: Any) -> None:
+def refused(what: str, why: str, **options: Any) -> None:
     """Refuses options that lakebed cannot honour."""
     for name, value in options.items():
         if value is not None:
@@ -46,14 +46,14 @@ def ignored(what: str, why: str, **options: Any) -> None:
     """Warns of options that have no meaning in lakebed."""
     for name, value in options.items():
         if value is not None:
-            warnings.warn(f"{what}: {name} has no effect: {why}", IgnoredOptionWarning, stacklevel=4)
+            warnings.warn(f"{what}: {name} has no effect: {why}", IgnoredOptionWarning, stacklevel=5)
 
 
 def strict(what: str, error_on_type_mismatch: bool) -> None:
     """Refuses values that become null where they do not fit their column."""
     if not error_on_type_mismatch:
         why = "lakebed raises an error for a value that does not fit: write TRY_CAST(... AS ...) where null is wanted"
-        given(what, why, error_on_type_mismatch=False)
+        refused(what, why, error_on_type_mismatch=False)
 
 
 def memory(what: str, **options: int | None) -> None:

@@ -35,7 +35,7 @@ def keywords(method: str, args: tuple[Any, ...], order: tuple[str, ...], **given
         warnings.warn(
             f"{method}(): passing {', '.join(order[: len(args)])} positionally is deprecated: pass them as keywords",
             DeprecationWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     for name, value in zip(order, args, strict=False):
         if not (given[name] is None or isinstance(given[name], Default)):

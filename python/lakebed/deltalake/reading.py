@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["changes", "table"]
+
+#: The columns of the change data feed about a change.
+_FACTS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 def table(opened: lakebed.Table, columns: list[str] | None, partitions: Any, filters: Any) -> pa.Table:
@@ -42,12 +46,38 @@ def changes(
     """Returns a reader of the change data feed. If nothing is in range, it may be empty."""
     import pyarrow as pa
 
+    own = None if columns is None else [name for name in columns if name not in _FACTS]
     try:
-        return opened.changes(start, end, columns=columns, where=where).to_reader()
+        found = opened.changes(start, end, columns=own, where=where)
     except lakebed.VersionNotFoundError:
         if not allow_out_of_range:
             raise
-    facts = [("_change_type", pa.string()), ("_commit_version", pa.int64()), ("_commit_timestamp", pa.timestamp("us", "UTC"))]
-    fields = [field for field in opened.schema if columns is None or field.name in columns]
-    schema = pa.schema([*fields, *(pa.field(name, kind) for name, kind in facts)])
-    return pa.RecordBatchReader.from_batches(schema, [])
+        fields: list[Any] = [field for field in opened.schema if own is None or field.name in own]
+        empty = pa.schema(
+            [*fields, ("_change_type", pa.string()), ("_commit_version", pa.int64()), ("_commit_timestamp", _time())]
+        )
+        return _selected(pa.RecordBatchReader.from_batches(empty, []), columns)
+    return _selected(found.to_reader(), columns)
+
+
+def _time() -> Any:
+    """Returns the type of deltalake for the time of a commit, which is in UTC."""
+    import pyarrow as pa
+
+    return pa.timestamp("ms")
+
+
+def _selected(reader: Any, columns: list[str] | None) -> pa.RecordBatchReader:
+    """Returns a reader of these columns, with the commits' times in deltalake's type."""
+    import pyarrow as pa
+
+    names = reader.schema.names if columns is None else columns
+    fields: list[Any] = [reader.schema.field(name) for name in names]
+    schema = pa.schema([field.with_type(_time()) if field.name == "_commit_timestamp" else field for field in fields])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            arrays = [batch.column(name).cast(kind) for name, kind in zip(schema.names, schema.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -15,7 +15,7 @@ from lakebed.deltalake import files, metrics, pending, reading, versions
 from lakebed.deltalake.alter import TableAlterer
 from lakebed.deltalake.dialect import expressions, literal, sql
 from lakebed.deltalake.exceptions import DeltaError, UnsupportedFeatureError, translated
-from lakebed.deltalake.filters import FilterType
+from lakebed.deltalake.filters import FilterConjunctionType, FilterDNFType, FilterLiteralType, FilterType
 from lakebed.deltalake.merge import TableMerger
 from lakebed.deltalake.optimize import TableOptimizer
 from lakebed.deltalake.positional import FALSE, NONE, TRUE, keywords
@@ -34,7 +34,19 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["DeltaTable", "DeltaTableConfig", "Metadata", "ProtocolVersions", "TableAlterer", "TableMerger", "TableOptimizer"]
+__all__ = [
+    "DeltaTable",
+    "DeltaTableConfig",
+    "FilterConjunctionType",
+    "FilterDNFType",
+    "FilterLiteralType",
+    "FilterType",
+    "Metadata",
+    "ProtocolVersions",
+    "TableAlterer",
+    "TableMerger",
+    "TableOptimizer",
+]
 
 _HOOKS_FIRST = ("post_commithook_properties", "commit_properties")
 _COMMIT_FIRST = ("commit_properties", "post_commithook_properties")
@@ -267,7 +279,7 @@ class DeltaTable:
         filters: Any = None,
     ) -> pa.Table:
         """Returns the rows as a pyarrow table. ``filters`` are those of ``pyarrow.parquet``."""
-        pending.given("to_pyarrow_table", "lakebed reads by storage_options", filesystem=filesystem)
+        pending.refused("to_pyarrow_table", "lakebed reads by storage_options", filesystem=filesystem)
         if partitions is not None:
             warnings.warn("`partitions` is deprecated; use `filters` instead", DeprecationWarning, stacklevel=3)
         return reading.table(self._opened, columns, partitions, filters)
@@ -324,7 +336,7 @@ class DeltaTable:
     ) -> dict[str, Any]:
         """Makes an older version the newest one."""
         if protocol_downgrade_allowed:
-            pending.given("restore", "a restore of lakebed keeps the features of the table", protocol_downgrade_allowed=True)
+            pending.refused("restore", "a restore of lakebed keeps the features of the table", protocol_downgrade_allowed=True)
         restore = pending.method(self._opened, "restore")
         options = {
             **({"version": target} if isinstance(target, int) else {"timestamp": versions.moment(target)}),
@@ -465,7 +477,8 @@ class DeltaTable:
         )
         if not dry_run:
             self._opened = result.table
-        return result.files["path"].to_pylist()  # type: ignore[no-any-return]
+        paths: list[Any] = result.files["path"].to_pylist()
+        return paths
 
     @translated()
     def repair(

@@ -89,7 +89,10 @@ def commit_options(
         return {}
     if not isinstance(commit, CommitProperties):
         raise TypeError(f"commit_properties is of type {type(commit).__name__}: it must be a CommitProperties")
-    options = {"user_metadata": _user_metadata(commit.custom_metadata), "txn": _txn(what, commit.app_transactions, takes_txn)}
+    options: dict[str, Any] = {
+        "user_metadata": _user_metadata(commit.custom_metadata),
+        "txn": _txn(what, commit.app_transactions, takes_txn),
+    }
     if commit.max_commit_retries == 0:
         options["timeout"] = 0
     elif commit.max_commit_retries is not None:
@@ -106,13 +109,15 @@ def _check_hooks(what: str, hooks: PostCommitHookProperties) -> None:
         pending.ignored(what, "delta.checkpointInterval says when lakebed writes a checkpoint", create_checkpoint=False)
     if hooks.cleanup_expired_logs is not None:
         why = "set the table's property delta.enableExpiredLogCleanup to this value instead"
-        pending.given(what, why, cleanup_expired_logs=hooks.cleanup_expired_logs)
+        pending.refused(what, why, cleanup_expired_logs=hooks.cleanup_expired_logs)
 
 
 def _user_metadata(found: Mapping[str, Any] | None) -> str | None:
     """Returns custom metadata as one text. A single ``userMetadata`` is that text."""
     if found is None:
         return None
+    if not isinstance(found, Mapping):
+        raise ValueError(f"CommitProperties.custom_metadata is of type {type(found).__name__}: it must be a mapping")
     for key, value in found.items():
         try:
             json.dumps(value, allow_nan=False)

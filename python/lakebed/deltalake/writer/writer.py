@@ -50,7 +50,7 @@ def write_deltalake(
         **commit_options(what, commit_properties, post_commithook_properties),
     }
     defining = {
-        "partition_by": partition_by or None,
+        "partition_by": partition_by,
         "properties": {key: value for key, value in (configuration or {}).items() if value is not None} or None,
         **pending.supported(lakebed.write, {"name": name, "description": description}),
     }
@@ -75,7 +75,7 @@ def _write_to(
     if mode == "ignore":
         return
     wanted = {key: value for key, value in defining.items() if value is not None}
-    if list(opened.partition_columns) == _names(wanted.get("partition_by")):
+    if "partition_by" in wanted and list(opened.partition_columns) == _names(wanted["partition_by"]):
         del wanted["partition_by"]
     if mode == "overwrite":
         result = opened.overwrite(data, where=sql(predicate), **options, **wanted)
