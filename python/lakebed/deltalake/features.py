@@ -12,6 +12,7 @@ class TableFeatures(Enum):
 
     ColumnMapping = "ColumnMapping"
     DeletionVectors = "DeletionVectors"
+    TimestampNanos = "TimestampNanos"
     TimestampWithoutTimezone = "TimestampWithoutTimezone"
     V2Checkpoint = "V2Checkpoint"
     AppendOnly = "AppendOnly"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lakebed.deltalake import metrics, pending
 from lakebed.deltalake.dialect import column, expressions, sql
 from lakebed.deltalake.exceptions import translated
+from lakebed.deltalake.lenient import try_casts
 
 if TYPE_CHECKING:
     from lakebed.deltalake.table import DeltaTable
@@ -26,6 +27,7 @@ class TableMerger:
         source_alias: str | None,
         target_alias: str | None,
         merge_schema: bool,
+        is_lenient: bool,
         options: Mapping[str, Any],
     ) -> None:
         self._table = table
@@ -35,6 +37,10 @@ class TableMerger:
         # A column that only the source has is left out, unless the schema may change.
         self._columns: list[str] = [name for name in source.schema.names if merge_schema or name in known]
         self._takes_all = merge_schema
+        self._is_lenient = is_lenient
+        if merge_schema and is_lenient:
+            why = "the type of a new column is not known before the merge: add the column first, or leave one of the two out"
+            pending.refused("merge with merge_schema=True", why, error_on_type_mismatch=False)
         merge = table._opened.merge
         self._merge = merge(
             source,
@@ -48,7 +54,7 @@ class TableMerger:
     @translated()
     def when_matched_update(self, updates: dict[str, str], predicate: str | None = None) -> TableMerger:
         """Updates matched rows of the table by SQL expressions."""
-        self._merge.when_matched_update(expressions(updates), where=sql(predicate))
+        self._merge.when_matched_update(self._assigned(expressions(updates)), where=sql(predicate))
         return self
 
     @translated()
@@ -66,7 +72,7 @@ class TableMerger:
     @translated()
     def when_not_matched_insert(self, updates: dict[str, str], predicate: str | None = None) -> TableMerger:
         """Inserts source rows that match no row of the table, by SQL expressions."""
-        self._merge.when_not_matched_insert(expressions(updates), where=sql(predicate))
+        self._merge.when_not_matched_insert(self._assigned(expressions(updates)), where=sql(predicate))
         return self
 
     @translated()
@@ -78,7 +84,7 @@ class TableMerger:
     @translated()
     def when_not_matched_by_source_update(self, updates: dict[str, str], predicate: str | None = None) -> TableMerger:
         """Updates rows of the table that match no source row, by SQL expressions."""
-        self._merge.when_not_matched_by_source_update(expressions(updates), where=sql(predicate))
+        self._merge.when_not_matched_by_source_update(self._assigned(expressions(updates)), where=sql(predicate))
         return self
 
     @translated()
@@ -101,7 +107,11 @@ class TableMerger:
         if self._takes_all and not except_cols:
             return "all"
         left_out = except_cols or []
-        return {column(name): f"{column(self._source_alias)}.{column(name)}" for name in self._columns if name not in left_out}
+        source = column(self._source_alias)
+        return self._assigned({column(name): f"{source}.{column(name)}" for name in self._columns if name not in left_out})
+
+    def _assigned(self, values: dict[str, str]) -> dict[str, str]:
+        return try_casts(values, self._table.schema()) if self._is_lenient else values
 
 
 def _reader(source: Any) -> Any:

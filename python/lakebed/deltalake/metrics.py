@@ -1,7 +1,7 @@
 """The results of lakebed as the dictionaries of deltalake.
 
-lakebed does not measure the phases of an operation, so ``scan_time_ms`` and ``rewrite_time_ms`` are
-None. ``execution_time_ms`` is the time of the whole call.
+What lakebed does not measure is None, such as the time of the phases of an operation.
+``execution_time_ms`` is the time of the whole call.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def optimized(metrics: OptimizeMetrics, *, is_clustered: bool) -> dict[str, Any]
         "totalFilesSkipped": metrics.scanned_files - metrics.removed_files,
         "preserveInsertionOrder": not is_clustered,
         "plannerStrategy": "zOrder" if is_clustered else "preserveLocality",
+        "preservedStableOrder": None,
+        "maxBinSpanFiles": None,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakebed.deltalake.exceptions import UnsupportedFeatureError
 
-__all__ = ["IgnoredOptionWarning", "ignored", "memory", "method", "refused", "strict", "supported"]
+__all__ = ["IgnoredOptionWarning", "ignored", "memory", "method", "refused", "supported"]
 
 
 class IgnoredOptionWarning(UserWarning):
@@ -47,13 +47,6 @@ def ignored(what: str, why: str, **options: Any) -> None:
     for name, value in options.items():
         if value is not None:
             warnings.warn(f"{what}: {name} has no effect: {why}", IgnoredOptionWarning, stacklevel=5)
-
-
-def strict(what: str, error_on_type_mismatch: bool) -> None:
-    """Refuses values that become null where they do not fit their column."""
-    if not error_on_type_mismatch:
-        why = "lakebed raises an error for a value that does not fit: write TRY_CAST(... AS ...) where null is wanted"
-        refused(what, why, error_on_type_mismatch=False)
 
 
 def memory(what: str, **options: int | None) -> None:

@@ -16,6 +16,7 @@ from lakebed.deltalake.alter import TableAlterer
 from lakebed.deltalake.dialect import expressions, literal, sql
 from lakebed.deltalake.exceptions import DeltaError, UnsupportedFeatureError, translated
 from lakebed.deltalake.filters import FilterConjunctionType, FilterDNFType, FilterLiteralType, FilterType
+from lakebed.deltalake.lenient import try_casts
 from lakebed.deltalake.merge import TableMerger
 from lakebed.deltalake.optimize import TableOptimizer
 from lakebed.deltalake.positional import FALSE, NONE, TRUE, keywords
@@ -384,10 +385,11 @@ class DeltaTable:
         commit, hooks = keywords("update", args, _HOOKS_FIRST, **given)
         if (updates is None) == (new_values is None):
             raise ValueError("pass either updates or new_values to update the table, not both and not neither")
-        pending.strict("update", error_on_type_mismatch)
         assignments = (
             expressions(updates or {}) if new_values is None else {key: literal(value) for key, value in new_values.items()}
         )
+        if not error_on_type_mismatch:
+            assignments = try_casts(assignments, self.schema())
         options = {**file_options("update", writer_properties), **commit_options("update", commit, hooks)}
         update = self._opened.update
         result, milliseconds = metrics.timed(
@@ -419,10 +421,10 @@ class DeltaTable:
         """
         given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
         commit, hooks = keywords("merge", args, _HOOKS_FIRST, **given)
-        pending.strict("merge", error_on_type_mismatch)
         pending.memory("merge", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
         options = {**file_options("merge", writer_properties), **commit_options("merge", commit, hooks)}
-        return TableMerger(self, source, predicate, source_alias, target_alias, merge_schema, options)
+        is_lenient = not error_on_type_mismatch
+        return TableMerger(self, source, predicate, source_alias, target_alias, merge_schema, is_lenient, options)
 
     @property
     def optimize(self) -> TableOptimizer:
