@@ -104,7 +104,7 @@ class Table:
 
         >>> import lakebed as lb
         >>> lb.Table("examples/trips").schema_json[:40]
-        '{"type":"struct","fields":[{"name":"city"'
+        '{"type":"struct","fields":[{"name":"id",'
         """
         found: str = self._table.metadata()["schemaString"]
         return found

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,24 @@ ROW_FILTERS: list[Any] = [
 ]
 
 
+def typed_partitions(library: Any, path: str) -> Any:
+    typed = {
+        "flag": pa.array([True, None]),
+        "day": pa.array([datetime(2026, 1, 2).date(), None]),
+        "at": pa.array([datetime(2026, 1, 2, 3, 4, 5), None], pa.timestamp("us", "UTC")),
+        "price": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)),
+        "half": pa.array([0.5, None]),
+    }
+    library.write_deltalake(path, pa.table({**typed, "id": [1, 2]}), partition_by=list(typed))
+    table = library.DeltaTable(path)
+    filters = [[("flag", "=", True)], [("day", ">=", datetime(2026, 1, 1).date())], [("price", "=", "1.50")], [("half", "<", 1)]]
+    found = [len(table.file_uris(file_pruning_predicate=one)) for one in filters]
+    actions = pa.table(table.get_add_actions(flatten=True)).select([f"partition.{name}" for name in typed])
+    # deltalake writes the microseconds of a timestamp, also if there are none.
+    texts = [{name: str(value).removesuffix(".000000") for name, value in sorted(one.items())} for one in table.partitions()]
+    return [found, sorted(texts, key=str), str(actions.schema), sorted(actions.to_pylist(), key=str)]
+
+
 def rows_of_filters(library: Any, path: str) -> Any:
     table = opens(library, path)
     found = [table.to_pyarrow_table(filters=one, columns=["id", "name"]) for one in ROW_FILTERS]
@@ -479,6 +498,7 @@ SCRIPTS: list[Script] = [
     partitions_of_filters,
     rows_of_filters,
     rows_of_predicates,
+    typed_partitions,
     updates,
     vacuums,
     writes,

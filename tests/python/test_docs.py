@@ -15,6 +15,7 @@ import pytest
 
 import lakebed
 import lakebed.changes
+import lakebed.deltalake
 import lakebed.dml
 import lakebed.reader
 import lakebed.scan
@@ -24,7 +25,7 @@ import lakebed.writer
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/guide.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/guide.md", "docs/deltalake.md", "README.md"])
 def test_blocks_of_page_run_in_order(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     run_blocks(page, {})
@@ -43,7 +44,18 @@ def test_blocks_of_spark_page_run(spark: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [lakebed, lakebed.alter, lakebed.changes, lakebed.dml, lakebed.table, lakebed.reader, lakebed.scan, lakebed.writer]
+    "module",
+    [
+        lakebed,
+        lakebed.alter,
+        lakebed.changes,
+        lakebed.deltalake,
+        lakebed.dml,
+        lakebed.table,
+        lakebed.reader,
+        lakebed.scan,
+        lakebed.writer,
+    ],
 )
 def test_docstring_examples(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -40,14 +40,15 @@ class TableAlterer:
         """Enables table features."""
         given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
         commit, hooks = keywords("add_feature", args, _COMMIT_FIRST, **given)
+        names = [feature_name(one) for one in ([feature] if isinstance(feature, (TableFeatures, str)) else feature)]
         protocol = self.table.protocol()
         if not allow_protocol_versions_increase and protocol.min_writer_version < 7:
             raise DeltaError(
                 f"add_feature: features need writer version 7, and the table has {protocol.min_writer_version}: "
                 "pass allow_protocol_versions_increase=True"
             )
-        for one in [feature] if isinstance(feature, TableFeatures) else feature:
-            self._run("add_feature", commit, hooks, feature_name(one))
+        for name in names:
+            self._run("add_feature", commit, hooks, name)
 
     @translated()
     def add_columns(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import lakebed
-from lakebed.deltalake.filters import pruning
+from lakebed.deltalake.filters import partition_value, pruning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,12 +51,11 @@ def partitions(table: lakebed.Table, predicate: Any) -> list[dict[str, str]]:
 
 def _texts(column: Any) -> list[dict[str, Any]]:
     """Returns the values of partition columns as text."""
-    import pyarrow as pa
+    return [{name: None if value is None else _text(value) for name, value in values.items()} for values in column.to_pylist()]
 
-    whole = column.combine_chunks()
-    names = [field.name for field in whole.type]
-    columns = [whole.field(index).cast(pa.string()).to_pylist() for index in range(len(names))]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+def _text(value: Any) -> str:
+    return partition_value(value.replace(tzinfo=None) if isinstance(value, datetime) else value)
 
 
 def add_actions(table: lakebed.Table, flatten: bool) -> pa.Table:

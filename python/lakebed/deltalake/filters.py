@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from lakebed.deltalake.dialect import column, literal, sql
@@ -89,7 +90,7 @@ def partition_value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return value
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return str(value)
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")

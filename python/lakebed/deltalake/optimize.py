@@ -72,7 +72,9 @@ class TableOptimizer:
         pending.memory("z_order", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
         pending.memory("z_order", max_concurrent_tasks=max_concurrent_tasks)
         options = {**file_options("z_order", writer_properties), **commit_options("z_order", commit, hooks, takes_txn=False)}
-        return self._run(partition_filters, target_size, min_commit_interval, list(columns), options)
+        return self._run(
+            partition_filters, target_size, min_commit_interval, [columns] if isinstance(columns, str) else list(columns), options
+        )
 
     def _run(
         self,
