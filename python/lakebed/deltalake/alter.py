@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakebed.deltalake import pending
+from lakebed.deltalake.dialect import column as quoted
 from lakebed.deltalake.dialect import sql
 from lakebed.deltalake.exceptions import DeltaError, translated
 from lakebed.deltalake.features import TableFeatures, feature_name
 from lakebed.deltalake.positional import keywords
-from lakebed.deltalake.schema import Field
+from lakebed.deltalake.schema import Field, StructType
 from lakebed.deltalake.transaction import CommitProperties, PostCommitHookProperties, commit_options
 
 if TYPE_CHECKING:
     from lakebed.deltalake.table import DeltaTable
 
 __all__ = ["TableAlterer"]
+
+_Change = Callable[[Any], Any]
 
 _COMMIT_FIRST = ("commit_properties", "post_commithook_properties")
 _HOOKS_FIRST = ("post_commithook_properties", "commit_properties")
@@ -47,8 +50,7 @@ class TableAlterer:
                 f"add_feature: features need writer version 7, and the table has {protocol.min_writer_version}: "
                 "pass allow_protocol_versions_increase=True"
             )
-        for name in names:
-            self._run("add_feature", commit, hooks, name)
+        self._change("add_feature", commit, hooks, lambda alter: [pending.method(alter, "add_feature")(name) for name in names])
 
     @translated()
     def add_columns(
@@ -61,9 +63,17 @@ class TableAlterer:
         """Adds columns to the table."""
         given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
         commit, hooks = keywords("add_columns", args, _COMMIT_FIRST, **given)
-        for one in [fields] if isinstance(fields, Field) else fields:
-            options = {"nullable": None if one.nullable else False, "metadata": one.metadata or None}
-            self._run("add_column", commit, hooks, one.name, one.type.to_arrow(), **options)
+        wanted = [fields] if isinstance(fields, Field) else list(fields)
+        for one in wanted:
+            others = {key: value for key, value in one.metadata.items() if key != "comment"}
+            pending.refused(f"add_columns: column {one.name}", "lakebed takes only a comment here", **others)
+
+        def add(alter: Any) -> None:
+            for place, one in _additions(self.table.schema(), wanted):
+                options = {"nullable": one.nullable, "comment": one.metadata.get("comment")}
+                pending.method(alter, "add_column")(place, one.type.to_arrow(), **options)
+
+        self._change("add_columns", commit, hooks, add)
 
     @translated()
     def add_constraint(
@@ -78,8 +88,8 @@ class TableAlterer:
         commit, hooks = keywords("add_constraint", args, _HOOKS_FIRST, **given)
         if len(constraints) != 1:
             raise ValueError(f"constraints has {len(constraints)} entries: add one at once")
-        for name, predicate in constraints.items():
-            self._run("add_constraint", commit, hooks, name, sql(predicate))
+        ((name, predicate),) = constraints.items()
+        self._change("add_constraint", commit, hooks, lambda alter: pending.method(alter, "add_constraint")(name, sql(predicate)))
 
     @translated()
     def drop_constraint(
@@ -93,7 +103,10 @@ class TableAlterer:
         """Drops a constraint."""
         given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
         commit, hooks = keywords("drop_constraint", args, _HOOKS_FIRST, **given)
-        self._run("drop_constraint", commit, hooks, name, if_exists=None if raise_if_not_exists else True)
+        may_miss = not raise_if_not_exists
+        self._change(
+            "drop_constraint", commit, hooks, lambda alter: pending.method(alter, "drop_constraint")(name, if_exists=may_miss)
+        )
 
     @translated()
     def drop_column_not_null(
@@ -103,7 +116,10 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Lets a column have nulls."""
-        self._run("set_nullable", commit_properties, post_commithook_properties, column_name, True)
+        commit, hooks = commit_properties, post_commithook_properties
+        self._change(
+            "drop_column_not_null", commit, hooks, lambda alter: pending.method(alter, "set_nullable")(column_name, True)
+        )
 
     @translated()
     def set_table_properties(
@@ -117,7 +133,7 @@ class TableAlterer:
         """Sets properties of the table."""
         given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
         commit, hooks = keywords("set_table_properties", args, _COMMIT_FIRST, **given)
-        self._run("set_properties", commit, hooks, properties)
+        self._change("set_table_properties", commit, hooks, lambda alter: pending.method(alter, "set_properties")(properties))
 
     @translated()
     def set_table_name(
@@ -132,7 +148,7 @@ class TableAlterer:
         commit, hooks = keywords("set_table_name", args, _COMMIT_FIRST, **given)
         if not 1 <= len(name) <= 255:
             raise DeltaError(f"Table metadata is invalid: name: it has {len(name)} characters, and 1 to 255 are allowed")
-        self._run("set_name", commit, hooks, name)
+        self._change("set_table_name", commit, hooks, lambda alter: pending.method(alter, "set_name")(name))
 
     @translated()
     def set_table_description(
@@ -149,7 +165,7 @@ class TableAlterer:
             raise DeltaError(
                 f"Table metadata is invalid: description: it has {len(description)} characters, and 4000 are allowed"
             )
-        self._run("set_description", commit, hooks, description)
+        self._change("set_table_description", commit, hooks, lambda alter: pending.method(alter, "set_description")(description))
 
     @translated()
     def set_column_metadata(
@@ -165,13 +181,28 @@ class TableAlterer:
         commit, hooks = keywords("set_column_metadata", args, _COMMIT_FIRST, **given)
         others: Mapping[str, Any] = {key: value for key, value in metadata.items() if key != "comment"}
         pending.refused("set_column_metadata", "lakebed sets only the comment of a column", **others)
-        self._run("comment", commit, hooks, column, metadata.get("comment"))
+        comment = metadata.get("comment")
+        self._change("set_column_metadata", commit, hooks, lambda alter: pending.method(alter, "comment")(column, comment))
 
-    def _run(
-        self, name: str, commit: CommitProperties | None, hooks: PostCommitHookProperties | None, *args: Any, **given: Any
+    def _change(
+        self, what: str, commit: CommitProperties | None, hooks: PostCommitHookProperties | None, change: _Change
     ) -> None:
-        """Calls a method of lakebed's ``table.alter``."""
-        change = pending.method(self.table._opened.alter, name)
-        options = {**given, **commit_options(f"alter.{name}", commit, hooks, takes_txn=False)}
-        made = change(*args, **pending.supported(change, options))
-        self.table._opened = getattr(made, "table", made)
+        """Makes changes of lakebed's ``table.alter`` in one commit."""
+        alter: Any = self.table._opened.alter
+        if options := commit_options(what, commit, hooks, takes_txn=False):
+            alter = pending.method(alter, "__call__")(**options)
+        with pending.method(alter, "together")() as together:
+            change(together)
+        self.table._opened = together.table
+
+
+def _additions(known: StructType, wanted: Sequence[Field], path: str = "") -> Iterator[tuple[str, Field]]:
+    """Returns the columns to add, with their paths. A struct that exists gets the fields that it lacks."""
+    fields = {one.name: one.type for one in known.fields}
+    for one in wanted:
+        place = path + (one.name if one.name.isidentifier() else quoted(one.name))
+        found = fields.get(one.name)
+        if isinstance(found, StructType) and isinstance(one.type, StructType):
+            yield from _additions(found, one.type.fields, f"{place}.")
+        else:
+            yield place, one

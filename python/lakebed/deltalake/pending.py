@@ -35,14 +35,14 @@ def supported(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[
     return wanted
 
 
-def refused(what: str, why: str, **options: Any) -> None:
+def refused(what: str, why: str, /, **options: Any) -> None:
     """Refuses options that lakebed cannot honour."""
     for name, value in options.items():
         if value is not None:
             raise UnsupportedFeatureError(f"{what}: {name}={value!r}: {why}")
 
 
-def ignored(what: str, why: str, **options: Any) -> None:
+def ignored(what: str, why: str, /, **options: Any) -> None:
     """Warns of options that have no meaning in lakebed."""
     for name, value in options.items():
         if value is not None:

@@ -340,7 +340,8 @@ class DeltaTable:
             pending.refused("restore", "a restore of lakebed keeps the features of the table", protocol_downgrade_allowed=True)
         restore = pending.method(self._opened, "restore")
         options = {
-            **({"version": target} if isinstance(target, int) else {"timestamp": versions.moment(target)}),
+            # A timestamp before the oldest commit stands for that commit, as in deltalake.
+            "version": target if isinstance(target, int) else versions.opened(self._opened, target, self._storage).version,
             "ignore_missing_files": ignore_missing_files or None,
             **commit_options("restore", commit_properties, post_commithook_properties, takes_txn=False),
         }
@@ -490,15 +491,15 @@ class DeltaTable:
         commit_properties: CommitProperties | None = None,
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> dict[str, Any]:
-        """Removes data files from the table that do not exist any more."""
+        """Removes data files from the table that do not exist any more, and mends its checkpoints."""
         given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
         commit, hooks = keywords("repair", args, _HOOKS_FIRST, **given)
         repair = pending.method(self._opened, "repair")
         options = commit_options("repair", commit, hooks, takes_txn=False)
         result = repair(drop_missing_files=True, dry_run=dry_run, **pending.supported(repair, options))
         if not dry_run:
-            self._opened = result.table
-        return {"dry_run": dry_run, "files_removed": list(result.dropped_files)}
+            self.update_incremental()
+        return {"dry_run": dry_run, "files_removed": [one.file for one in result.actions if one.kind == "drop_file"]}
 
     @translated()
     def generate(self) -> None:

@@ -37,10 +37,13 @@ def opened(table: lakebed.Table, version: int | str | datetime, storage: dict[st
     if not isinstance(version, (str, datetime)):
         raise TypeError("Invalid datatype provided for version, only int, str or datetime are accepted.")
     wanted = moment(version)
-    newest = table.refresh()
-    commits = newest.history()
-    if not commits or commits[0].timestamp <= wanted:
-        return newest
-    if commits[-1].timestamp > wanted:
+    try:
+        return lakebed.Table(table.uri, timestamp=wanted, **storage)
+    except lakebed.VersionNotFoundError:
+        newest = table.refresh()
+        commits = newest.history()
+        if commits and commits[0].timestamp <= wanted:
+            return newest
+        if not commits or commits[-1].timestamp <= wanted:
+            raise
         return lakebed.Table(table.uri, version=commits[-1].version, **storage)
-    return lakebed.Table(table.uri, timestamp=wanted, **storage)

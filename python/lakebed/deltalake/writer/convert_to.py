@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import lakebed
 from lakebed.deltalake import pending
-from lakebed.deltalake.exceptions import DeltaError, translated
+from lakebed.deltalake.exceptions import translated
 from lakebed.deltalake.positional import keywords
 from lakebed.deltalake.schema import Schema
 from lakebed.deltalake.transaction import CommitProperties, PostCommitHookProperties, commit_options
@@ -43,10 +43,6 @@ def convert_to_deltalake(
         raise ValueError("Partition strategy has to be provided with partition_by.")
     if partition_strategy not in (None, "hive", "directory"):
         raise ValueError("Partition strategy must be `hive` or `directory`.")
-    if lakebed.exists(uri, storage_options=storage_options):
-        if mode == "ignore":
-            return
-        raise DeltaError(f"{uri}: there is a Delta table already")
     if partition_strategy == "directory":
         pending.refused("convert_to_deltalake", "lakebed reads folders such as day=1", partition_strategy=partition_strategy)
     convert = pending.method(lakebed, "convert")
@@ -57,7 +53,7 @@ def convert_to_deltalake(
         "storage_options": storage_options,
         "partition_schema": None if partition_by is None else partition_by.to_arrow(),
         # Statistics are collected by default.
-        "statistics": None if collect_stats else False,
+        "collect_statistics": None if collect_stats else False,
         **commit_options("convert_to_deltalake", commit, hooks, takes_txn=False),
     }
-    convert(uri, **pending.supported(convert, given))
+    convert(uri, mode=mode, **pending.supported(convert, given))
