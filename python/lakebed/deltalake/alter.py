@@ -10,7 +10,7 @@ from lakebed.deltalake.dialect import column as quoted
 from lakebed.deltalake.dialect import sql
 from lakebed.deltalake.exceptions import DeltaError, translated
 from lakebed.deltalake.features import TableFeatures, feature_name
-from lakebed.deltalake.positional import keywords
+from lakebed.deltalake.positional import COMMIT_FIRST, HOOKS_FIRST, commit_keywords
 from lakebed.deltalake.schema import Field, StructType
 from lakebed.deltalake.transaction import CommitProperties, PostCommitHookProperties, commit_options
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["TableAlterer"]
 
 _Change = Callable[[Any], Any]
-
-_COMMIT_FIRST = ("commit_properties", "post_commithook_properties")
-_HOOKS_FIRST = ("post_commithook_properties", "commit_properties")
 
 
 class TableAlterer:
@@ -41,8 +38,7 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Enables table features."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("add_feature", args, _COMMIT_FIRST, **given)
+        commit, hooks = commit_keywords("add_feature", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         names = [feature_name(one) for one in ([feature] if isinstance(feature, (TableFeatures, str)) else feature)]
         protocol = self.table.protocol()
         if not allow_protocol_versions_increase and protocol.min_writer_version < 7:
@@ -61,8 +57,7 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Adds columns to the table."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("add_columns", args, _COMMIT_FIRST, **given)
+        commit, hooks = commit_keywords("add_columns", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         wanted = [fields] if isinstance(fields, Field) else list(fields)
         for one in wanted:
             others = {key: value for key, value in one.metadata.items() if key != "comment"}
@@ -84,8 +79,7 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Adds a constraint, which every row must satisfy."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("add_constraint", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("add_constraint", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         if len(constraints) != 1:
             raise ValueError(f"constraints has {len(constraints)} entries: add one at once")
         ((name, predicate),) = constraints.items()
@@ -101,8 +95,7 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Drops a constraint."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("drop_constraint", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("drop_constraint", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         may_miss = not raise_if_not_exists
         self._change(
             "drop_constraint", commit, hooks, lambda alter: pending.method(alter, "drop_constraint")(name, if_exists=may_miss)
@@ -131,8 +124,7 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Sets properties of the table."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("set_table_properties", args, _COMMIT_FIRST, **given)
+        commit, hooks = commit_keywords("set_table_properties", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         self._change("set_table_properties", commit, hooks, lambda alter: pending.method(alter, "set_properties")(properties))
 
     @translated()
@@ -144,8 +136,7 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Sets the name of the table."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("set_table_name", args, _COMMIT_FIRST, **given)
+        commit, hooks = commit_keywords("set_table_name", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         if not 1 <= len(name) <= 255:
             raise DeltaError(f"Table metadata is invalid: name: it has {len(name)} characters, and 1 to 255 are allowed")
         self._change("set_table_name", commit, hooks, lambda alter: pending.method(alter, "set_name")(name))
@@ -159,8 +150,9 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Sets the description of the table."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("set_table_description", args, _COMMIT_FIRST, **given)
+        commit, hooks = commit_keywords(
+            "set_table_description", args, COMMIT_FIRST, commit_properties, post_commithook_properties
+        )
         if len(description) > 4000:
             raise DeltaError(
                 f"Table metadata is invalid: description: it has {len(description)} characters, and 4000 are allowed"
@@ -177,8 +169,7 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Sets the comment of a column, which is the only metadata that lakebed sets."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("set_column_metadata", args, _COMMIT_FIRST, **given)
+        commit, hooks = commit_keywords("set_column_metadata", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         others: Mapping[str, Any] = {key: value for key, value in metadata.items() if key != "comment"}
         pending.refused("set_column_metadata", "lakebed sets only the comment of a column", **others)
         comment = metadata.get("comment")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakebed.deltalake import metrics, pending
 from lakebed.deltalake.exceptions import translated
 from lakebed.deltalake.filters import pruning
-from lakebed.deltalake.positional import keywords
+from lakebed.deltalake.positional import HOOKS_FIRST, commit_keywords
 from lakebed.deltalake.properties import WriterProperties, file_options
 from lakebed.deltalake.transaction import CommitProperties, PostCommitHookProperties, commit_options
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lakebed.deltalake.table import DeltaTable
 
 __all__ = ["TableOptimizer"]
-
-_HOOKS_FIRST = ("post_commithook_properties", "commit_properties")
 
 
 class TableOptimizer:
@@ -44,8 +42,7 @@ class TableOptimizer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> dict[str, Any]:
         """Combines small files."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("compact", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("compact", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         pending.memory("compact", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
         pending.memory("compact", max_concurrent_tasks=max_concurrent_tasks)
         options = {**file_options("compact", writer_properties), **commit_options("compact", commit, hooks, takes_txn=False)}
@@ -67,8 +64,7 @@ class TableOptimizer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> dict[str, Any]:
         """Arranges the rows by a Z-order of these columns."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("z_order", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("z_order", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         pending.memory("z_order", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
         pending.memory("z_order", max_concurrent_tasks=max_concurrent_tasks)
         options = {**file_options("z_order", writer_properties), **commit_options("z_order", commit, hooks, takes_txn=False)}

@@ -5,7 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-__all__ = ["FALSE", "NONE", "TRUE", "Default", "keywords"]
+__all__ = ["COMMIT_FIRST", "FALSE", "HOOKS_FIRST", "NONE", "TRUE", "Default", "commit_keywords", "keywords"]
+
+# The two orders in which methods of deltalake take the properties of a commit by position.
+COMMIT_FIRST = ("commit_properties", "post_commithook_properties")
+HOOKS_FIRST = ("post_commithook_properties", "commit_properties")
 
 
 class Default:
@@ -24,10 +28,16 @@ FALSE: Any = Default(False)
 NONE: Any = Default(None)
 
 
-def keywords(method: str, args: tuple[Any, ...], order: tuple[str, ...], **given: Any) -> list[Any]:
+def commit_keywords(method: str, args: tuple[Any, ...], order: tuple[str, ...], commit: Any, hooks: Any) -> list[Any]:
+    """Returns the properties of the commit and of what follows it."""
+    return keywords(method, args, order, stacklevel=5, commit_properties=commit, post_commithook_properties=hooks)
+
+
+def keywords(method: str, args: tuple[Any, ...], order: tuple[str, ...], *, stacklevel: int = 4, **given: Any) -> list[Any]:
     """Returns the values of the keywords ``given``, in their order.
 
-    ``args`` are the arguments by position, and ``order`` names the keyword of each.
+    ``args`` are the arguments by position, and ``order`` names the keyword of each. ``stacklevel``
+    is that of a warning, which concerns the caller of the door.
     """
     if len(args) > len(order):
         raise TypeError(f"{method}() takes at most {len(order)} arguments by position after the documented ones, not {len(args)}")
@@ -35,7 +45,7 @@ def keywords(method: str, args: tuple[Any, ...], order: tuple[str, ...], **given
         warnings.warn(
             f"{method}(): passing {', '.join(order[: len(args)])} positionally is deprecated: pass them as keywords",
             DeprecationWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
     for name, value in zip(order, args, strict=False):
         if not (given[name] is None or isinstance(given[name], Default)):

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import lakebed
 from lakebed.deltalake import files, metrics, pending, reading, versions
 from lakebed.deltalake.alter import TableAlterer
 from lakebed.deltalake.dialect import expressions, literal, sql
 from lakebed.deltalake.exceptions import DeltaError, UnsupportedFeatureError, translated
+from lakebed.deltalake.facts import DeltaTableConfig, Metadata, ProtocolVersions
 from lakebed.deltalake.filters import FilterConjunctionType, FilterDNFType, FilterLiteralType, FilterType
 from lakebed.deltalake.lenient import try_casts
 from lakebed.deltalake.merge import TableMerger
 from lakebed.deltalake.optimize import TableOptimizer
-from lakebed.deltalake.positional import FALSE, NONE, TRUE, keywords
+from lakebed.deltalake.positional import COMMIT_FIRST, FALSE, HOOKS_FIRST, NONE, TRUE, commit_keywords, keywords
 from lakebed.deltalake.properties import WriterProperties, file_options
 from lakebed.deltalake.schema import Schema
 from lakebed.deltalake.transaction import (
@@ -48,45 +48,6 @@ __all__ = [
     "TableMerger",
     "TableOptimizer",
 ]
-
-_HOOKS_FIRST = ("post_commithook_properties", "commit_properties")
-_COMMIT_FIRST = ("commit_properties", "post_commithook_properties")
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """What the log says about the table as a whole."""
-
-    id: str
-    name: str | None
-    description: str | None
-    partition_columns: list[str]
-    #: Milliseconds since the epoch.
-    created_time: int | None
-    configuration: dict[str, str]
-
-    def __str__(self) -> str:
-        return (
-            f"Metadata(id: {self.id}, name: {self.name}, description: {self.description}, "
-            f"partition_columns: {self.partition_columns}, created_time: {self.created_time}, configuration: {self.configuration})"
-        )
-
-
-class ProtocolVersions(NamedTuple):
-    """The protocol versions and features that readers and writers need."""
-
-    min_reader_version: int
-    min_writer_version: int
-    writer_features: list[str] | None
-    reader_features: list[str] | None
-
-
-class DeltaTableConfig(NamedTuple):
-    """Options of older versions of deltalake, which have no effect there, either."""
-
-    without_files: bool
-    log_buffer_size: int
-    skip_stats: bool = False
 
 
 class DeltaTable:
@@ -150,7 +111,7 @@ class DeltaTable:
         commit, hooks, _ = keywords(
             "create",
             args,
-            (*_COMMIT_FIRST, "raise_if_key_not_exists"),
+            (*COMMIT_FIRST, "raise_if_key_not_exists"),
             commit_properties=commit_properties,
             post_commithook_properties=post_commithook_properties,
             raise_if_key_not_exists=raise_if_key_not_exists,
@@ -361,8 +322,7 @@ class DeltaTable:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> dict[str, Any]:
         """Deletes the rows for which the predicate is true, or all rows."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("delete", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("delete", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         options = {**file_options("delete", writer_properties), **commit_options("delete", commit, hooks)}
         delete = self._opened.delete
         result, milliseconds = metrics.timed(lambda: delete(sql(predicate), **pending.supported(delete, options)))
@@ -382,8 +342,7 @@ class DeltaTable:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> dict[str, Any]:
         """Sets columns by SQL expressions (``updates``) or values of Python (``new_values``)."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("update", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("update", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         if (updates is None) == (new_values is None):
             raise ValueError("pass either updates or new_values to update the table, not both and not neither")
         assignments = (
@@ -420,8 +379,7 @@ class DeltaTable:
 
         ``streamed_exec`` makes no difference: lakebed reads the source once and skips files by it.
         """
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("merge", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("merge", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         pending.memory("merge", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
         options = {**file_options("merge", writer_properties), **commit_options("merge", commit, hooks)}
         is_lenient = not error_on_type_mismatch
@@ -458,7 +416,7 @@ class DeltaTable:
         commit, hooks, is_full, kept = keywords(
             "vacuum",
             args,
-            (*_HOOKS_FIRST, "full", "keep_versions"),
+            (*HOOKS_FIRST, "full", "keep_versions"),
             commit_properties=commit_properties,
             post_commithook_properties=post_commithook_properties,
             full=full,
@@ -492,8 +450,7 @@ class DeltaTable:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> dict[str, Any]:
         """Removes data files from the table that do not exist any more, and mends its checkpoints."""
-        given = {"commit_properties": commit_properties, "post_commithook_properties": post_commithook_properties}
-        commit, hooks = keywords("repair", args, _HOOKS_FIRST, **given)
+        commit, hooks = commit_keywords("repair", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         repair = pending.method(self._opened, "repair")
         options = commit_options("repair", commit, hooks, takes_txn=False)
         result = repair(drop_missing_files=True, dry_run=dry_run, **pending.supported(repair, options))

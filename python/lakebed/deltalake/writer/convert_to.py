@@ -9,7 +9,7 @@ from typing import Any, Literal
 import lakebed
 from lakebed.deltalake import pending
 from lakebed.deltalake.exceptions import translated
-from lakebed.deltalake.positional import keywords
+from lakebed.deltalake.positional import COMMIT_FIRST, commit_keywords
 from lakebed.deltalake.schema import Schema
 from lakebed.deltalake.transaction import CommitProperties, PostCommitHookProperties, commit_options
 
@@ -32,13 +32,7 @@ def convert_to_deltalake(
     post_commithook_properties: PostCommitHookProperties | None = None,
 ) -> None:
     """Makes a table of a folder of Parquet files, which stay where they are."""
-    commit, hooks = keywords(
-        "convert_to_deltalake",
-        args,
-        ("commit_properties", "post_commithook_properties"),
-        commit_properties=commit_properties,
-        post_commithook_properties=post_commithook_properties,
-    )
+    commit, hooks = commit_keywords("convert_to_deltalake", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
     if partition_by is not None and partition_strategy is None:
         raise ValueError("Partition strategy has to be provided with partition_by.")
     if partition_strategy not in (None, "hive", "directory"):
