@@ -565,12 +565,91 @@ def test_same_failures_raise_same_exceptions(what: str, tmp_path: Path) -> None:
         assert library.DeltaTable(path).version() == 0
 
 
+NASTY = [
+    "'",
+    "''",
+    "\\",
+    "\\'",
+    '"',
+    '""',
+    "`",
+    "--",
+    "a -- b",
+    "/*",
+    "*/",
+    "a\nb",
+    "\\n",
+    "a'--b",
+    "int'5'",
+    "x'41'",
+    "é",
+    "",
+    " ",
+    "%",
+]
+
+
+def test_strings_in_predicates_are_taken_literally(tmp_path: Path) -> None:
+    door.write_deltalake(tmp_path, pa.table({"text": NASTY}))
+    table = door.DeltaTable(tmp_path)
+    for text in NASTY:
+        quoted = text.replace("'", "''")
+        found = table.scan(predicate=f'"text" = \'{quoted}\' -- a comment \'with "quotes"').read_all()
+        assert found["text"].to_pylist() == [text]
+        found = table.scan(predicate=f"/* '\" */ text IN ('{quoted}', 'other')").read_all()
+        assert found["text"].to_pylist() == [text]
+
+
+def test_values_of_python_are_set_literally(tmp_path: Path) -> None:
+    door.write_deltalake(tmp_path, pa.table({"text": ["x"], "n": [1], "f": [0.5], "ok": [True], "l": [[1]]}))
+    table = door.DeltaTable(tmp_path)
+    for text in NASTY:
+        table.update(new_values={"text": text, "n": len(text), "f": -1e300, "ok": False, "l": [1, 2]})
+        assert rows(table) == [{"f": -1e300, "l": [1, 2], "n": len(text), "ok": False, "text": text}]
+
+
+def test_quoted_names_may_contain_quotes(tmp_path: Path) -> None:
+    names = ['we"ird', "back`tick", "it's", "a.b"]
+    door.write_deltalake(tmp_path, pa.table({name: [1, 2] for name in names}))
+    table = door.DeltaTable(tmp_path)
+    for name in names:
+        quoted = name.replace('"', '""')
+        assert table.scan(predicate=f'"{quoted}" = 2').read_all().num_rows == 1
+        assert table.to_pyarrow_table(filters=[(name, ">", 1)]).num_rows == 1
+
+
 def test_errors_are_also_those_of_lakebed(tmp_path: Path) -> None:
     with pytest.raises(lakebed.TableNotFoundError) as caught:
         door.DeltaTable(tmp_path / "none")
     assert isinstance(caught.value, door.exceptions.TableNotFoundError)
     assert isinstance(caught.value, FileNotFoundError)
     assert str(caught.value) == f"file://{tmp_path}/none: there is no Delta table here (no commits in _delta_log)"
+
+
+def test_errors_while_reading_are_translated(tmp_path: Path) -> None:
+    table = opens(door, str(tmp_path))
+    for file in tmp_path.rglob("*.parquet"):
+        file.unlink()
+    reader = table.scan(predicate="id > 0")
+    with pytest.raises(door.exceptions.DeltaError):
+        reader.read_all()
+
+
+def test_warnings_name_the_caller(tmp_path: Path) -> None:
+    table = opens(door, str(tmp_path))
+    calls: list[Callable[[], Any]] = [
+        lambda: door.DeltaTable(tmp_path, without_files=True),
+        lambda: table.file_uris([("p", "=", "a")]),
+        lambda: table.delete("id = 99", None, None),
+        lambda: table.optimize.compact(max_spill_size=5),
+        lambda: table.delete("id = 99", commit_properties=door.CommitProperties(max_commit_retries=5)),
+        lambda: table.to_pyarrow_table(partitions=[("p", "=", "a")]),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert [Path(one.filename).name for one in caught] == [Path(__file__).name]
 
 
 def test_conflict_keeps_its_facts() -> None:

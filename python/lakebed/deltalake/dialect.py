@@ -58,8 +58,10 @@ def literal(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return f"CAST('{value!r}' AS DOUBLE)"
-    if isinstance(value, (int, Decimal)):
+    if isinstance(value, int):
         return str(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, bytes):

@@ -7,15 +7,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import lakebed
+from lakebed.deltalake.exceptions import translated
 from lakebed.deltalake.filters import pruning, superset
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["changes", "table"]
+__all__ = ["changes", "rows", "table"]
 
 #: The columns of the change data feed about a change.
 _FACTS = ("_change_type", "_commit_version", "_commit_timestamp")
+
+
+def rows(opened: lakebed.Table, columns: list[str] | None, where: str | None) -> pa.RecordBatchReader:
+    """Returns a reader of the rows for which an SQL predicate is true."""
+    return _selected(opened.scan(columns, where=where).to_reader(), None)
 
 
 def table(opened: lakebed.Table, columns: list[str] | None, partitions: Any, filters: Any) -> pa.Table:
@@ -60,6 +66,13 @@ def changes(
     return _selected(found.to_reader(), columns)
 
 
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    arrays = [batch.column(name).cast(kind) for name, kind in zip(schema.names, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 def _time() -> Any:
     """Returns the type of deltalake for the time of a commit, which is in UTC."""
     import pyarrow as pa
@@ -68,7 +81,10 @@ def _time() -> Any:
 
 
 def _selected(reader: Any, columns: list[str] | None) -> pa.RecordBatchReader:
-    """Returns a reader of these columns, with the commits' times in deltalake's type."""
+    """Returns a reader of these columns, with the commits' times in deltalake's type.
+
+    The errors that reading raises are those of the door, too.
+    """
     import pyarrow as pa
 
     names = reader.schema.names if columns is None else columns
@@ -76,8 +92,8 @@ def _selected(reader: Any, columns: list[str] | None) -> pa.RecordBatchReader:
     schema = pa.schema([field.with_type(_time()) if field.name == "_commit_timestamp" else field for field in fields])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            arrays = [batch.column(name).cast(kind) for name, kind in zip(schema.names, schema.types, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        with translated():
+            for batch in reader:
+                yield batch if schema == batch.schema else _cast(batch, schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())

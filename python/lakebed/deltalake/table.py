@@ -215,7 +215,7 @@ class DeltaTable:
     @translated()
     def scan(self, columns: list[str] | None = None, predicate: str | None = None) -> pa.RecordBatchReader:
         """Returns a reader of the rows for which the SQL predicate is true."""
-        return self._opened.scan(columns, where=sql(predicate)).to_reader()
+        return reading.rows(self._opened, columns, sql(predicate))
 
     def to_pyarrow_dataset(
         self,

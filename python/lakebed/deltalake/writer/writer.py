@@ -55,7 +55,7 @@ def write_deltalake(
         **pending.supported(lakebed.write, {"name": name, "description": description}),
     }
     if isinstance(table_or_uri, DeltaTable):
-        if storage_options is not None and storage_options != table_or_uri._storage_options:
+        if storage_options and storage_options != table_or_uri._storage_options:
             raise ValueError("storage_options: a DeltaTable has its own: give them to DeltaTable(...), or write to its location")
         _write_to(table_or_uri, data, mode, predicate, options, defining)
         return
