@@ -88,6 +88,24 @@ def test_methods_take_the_same_arguments(theirs: type, ours: type) -> None:
             assert not callable(found[name]) or f"{theirs.__name__}.{name}" in INNER, f"{theirs.__name__}.{name}"
 
 
+NATIVE = [
+    (deltalake.Field, door.Field),
+    (deltalake.Schema, door.Schema),
+    (deltalake.Transaction, door.Transaction),
+    (deltalake.VariantType, door.VariantType),
+    (deltalake.schema.ArrayType, door.schema.ArrayType),
+    (deltalake.schema.MapType, door.schema.MapType),
+    (deltalake.schema.PrimitiveType, door.schema.PrimitiveType),
+    (deltalake.schema.StructType, door.schema.StructType),
+    (deltalake.transaction.RemoveAction, door.transaction.RemoveAction),
+]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), NATIVE, ids=lambda one: one.__name__)
+def test_native_classes_take_the_same_arguments(theirs: type, ours: type) -> None:
+    assert parameters(ours) == parameters(theirs)
+
+
 @pytest.mark.parametrize(("theirs", "ours"), FUNCTIONS, ids=lambda one: one.__name__)
 def test_functions_take_the_same_arguments(theirs: Any, ours: Any) -> None:
     assert parameters(ours) == parameters(theirs)

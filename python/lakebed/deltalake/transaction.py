@@ -56,6 +56,10 @@ class RemoveAction:
     size: int | None = None
     partition_values: Mapping[str, str | None] | None = None
 
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"RemoveAction({facts})"
+
 
 @dataclass
 class PostCommitHookProperties:
