@@ -66,6 +66,11 @@ def changes(
     return _selected(found.to_reader(), columns)
 
 
+def _of_deltalake(field: Any) -> Any:
+    """Returns a column about a change, with deltalake's type."""
+    return (field.with_type(_time()) if field.name == "_commit_timestamp" else field).with_nullable(True)
+
+
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
@@ -89,7 +94,7 @@ def _selected(reader: Any, columns: list[str] | None) -> pa.RecordBatchReader:
 
     names = reader.schema.names if columns is None else columns
     fields: list[Any] = [reader.schema.field(name) for name in names]
-    schema = pa.schema([field.with_type(_time()) if field.name == "_commit_timestamp" else field for field in fields])
+    schema = pa.schema([_of_deltalake(field) if field.name in _FACTS else field for field in fields])
 
     def batches() -> Iterator[pa.RecordBatch]:
         with translated():

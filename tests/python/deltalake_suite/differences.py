@@ -190,8 +190,6 @@ DIFFERENCES = {
         "test_cdf.py::test_read_cdf_last_version",
         "test_cdf.py::test_read_cdf_non_partitioned",
         "test_cdf.py::test_read_cdf_partitioned",
-        "test_cdf.py::test_write_overwrite_partitioned_cdf",
-        "test_cdf.py::test_write_overwrite_unpartitioned_cdf",
         "test_cdf.py::test_write_predicate_partitioned_cdf",
         "test_cdf.py::test_write_predicate_unpartitioned_cdf",
         "test_merge.py::test_cdc_merge_planning_union_2908",
