@@ -16,6 +16,7 @@ from lakebed import _lakebed, arguments
 from lakebed._lakebed import __version__
 from lakebed.alter import Alter
 from lakebed.changes import Changes
+from lakebed.checker import CheckProgress, CheckResult, Finding, check
 from lakebed.detail import Checkpoint, Detail, Protocol
 from lakebed.dml import Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
@@ -34,9 +35,11 @@ from lakebed.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from lakebed.health import Health, HealthMeasure
 from lakebed.history import History, HistoryEntry
 from lakebed.maintain import PlannedGroup, Progress
 from lakebed.reader import exists, read
+from lakebed.repairer import RepairAction, RepairResult, repair
 from lakebed.results import (
     ChangeMetrics,
     ChangeResult,
@@ -56,6 +59,8 @@ __all__ = [
     "ChangeMetrics",
     "ChangeResult",
     "Changes",
+    "CheckProgress",
+    "CheckResult",
     "Checkpoint",
     "CommitConflictError",
     "CommitResult",
@@ -65,6 +70,9 @@ __all__ = [
     "Detail",
     "ExplainedConjunct",
     "Explanation",
+    "Finding",
+    "Health",
+    "HealthMeasure",
     "History",
     "HistoryEntry",
     "InvalidInputError",
@@ -78,6 +86,8 @@ __all__ = [
     "PredicateError",
     "Progress",
     "Protocol",
+    "RepairAction",
+    "RepairResult",
     "ResourceExhaustedError",
     "Scan",
     "SchemaMismatchError",
@@ -91,11 +101,13 @@ __all__ = [
     "VersionNotFoundError",
     "WriteMetrics",
     "__version__",
+    "check",
     "create",
     "exists",
     "finish_background",
     "read",
     "read_task",
+    "repair",
     "set_memory_limit",
     "write",
 ]

@@ -19,6 +19,7 @@ from lakebed.values import printable, shown
 
 __all__ = [
     "LEAST_FILE_SIZE",
+    "CheckLevel",
     "Commits",
     "CreateMode",
     "Evolution",
@@ -51,6 +52,7 @@ __all__ = [
 Mode = Literal["append", "overwrite", "error", "ignore"]
 CreateMode = Literal["error", "ignore", "replace"]
 VacuumMode = Literal["full", "lite"]
+CheckLevel = Literal["log", "state", "files", "footers", "rows", "history"]
 SchemaMode = Literal["enforce", "merge", "overwrite"]
 #: How `append`, `upsert` and `merge` treat columns that the table does not have.
 Evolution = Literal["enforce", "merge"]

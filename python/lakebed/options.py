@@ -24,10 +24,13 @@ __all__ = [
     "Creating",
     "Defining",
     "Identified",
+    "Located",
     "Merging",
     "Opening",
     "Optimizing",
     "Overwriting",
+    "Repairing",
+    "RepairingAt",
     "Rewriting",
     "Storage",
     "Writing",
@@ -76,6 +79,31 @@ class Committing(TypedDict, total=False):
 
     user_metadata: str | None
     timeout: float | None
+
+
+class Located(Storage, total=False):
+    """The options that reach a table, also one that cannot be opened.
+
+    - ``absolute_paths``: whether to follow paths out of the table's root, which shallow clones
+      have.
+    """
+
+    absolute_paths: Annotated[bool, False]
+
+
+class Repairing(Committing, total=False):
+    """The options of ``Table.repair``.
+
+    - ``drop_missing_files``: whether to remove data files that do not exist from the table.
+    - ``truncate_log``: whether to move the newest commits aside that cannot be read.
+    """
+
+    drop_missing_files: Annotated[bool, False]
+    truncate_log: Annotated[bool, False]
+
+
+class RepairingAt(Repairing, Located, total=False):
+    """The options of ``repair``."""
 
 
 class Identified(Committing, total=False):
@@ -192,6 +220,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "commit": _word(Commits),
     "compression": arguments.text,
     "credentials": arguments.function,
+    "drop_missing_files": arguments.flag,
     "fill_statistics": arguments.flag,
     "full": arguments.flag,
     "max_deleted_share": functools.partial(arguments.number, most=1),
@@ -207,6 +236,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "storage_options": arguments.strings,
     "target_file_size": arguments.file_size,
     "timeout": arguments.number,
+    "truncate_log": arguments.flag,
     "txn": arguments.txn,
     "user_metadata": arguments.words,
     "where": arguments.text,

@@ -10,15 +10,30 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from lakebed import _lakebed, arguments
 from lakebed.adapters.pyarrow import schema_of
 from lakebed.alter import Alter
-from lakebed.arguments import Evolution, Partitions, SchemaMode, VacuumMode
+from lakebed.arguments import CheckLevel, Evolution, Partitions, SchemaMode, VacuumMode
 from lakebed.changes import Changes
+from lakebed.checker import check_located
 from lakebed.detail import Checkpoint, Detail, Protocol, protocol
 from lakebed.display import html_table
 from lakebed.dml import Merge, delete_rows, update_rows, upsert_rows
+from lakebed.health import Health, health_of
 from lakebed.history import History, entry
 from lakebed.input import stream
 from lakebed.maintain import layout, optimize, plan_optimize, vacuum
-from lakebed.options import Appending, Changing, Merging, Opening, Optimizing, Overwriting, Rewriting, checked, located, takes
+from lakebed.options import (
+    Appending,
+    Changing,
+    Merging,
+    Opening,
+    Optimizing,
+    Overwriting,
+    Repairing,
+    Rewriting,
+    checked,
+    located,
+    takes,
+)
+from lakebed.repairer import repair_located
 from lakebed.results import CommitResult, WriteMetrics
 from lakebed.scan import Scan
 from lakebed.times import milliseconds, moment
@@ -30,7 +45,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Unpack
 
+    from lakebed.checker import CheckProgress, CheckResult
     from lakebed.maintain import PlannedGroup, Progress
+    from lakebed.repairer import RepairResult
     from lakebed.results import ChangeResult, OptimizeResult, VacuumResult
 
 __all__ = ["Table"]
@@ -575,6 +592,83 @@ class Table:
             "user_metadata": arguments.words("user_metadata", user_metadata),
         }
         return vacuum(self, options, inventory)
+
+    def check(
+        self,
+        level: CheckLevel = "files",
+        *,
+        limit: int = 100,
+        progress: bool | Callable[[CheckProgress], Any] | None = None,
+    ) -> CheckResult:
+        """Compares what the log says about the newest version with what is there. Writes nothing.
+
+        Each ``level`` includes the ones before:
+
+        - ``log``: the commits that the newest version needs can be parsed, the schema is valid, the
+          protocol is supported, and the hint names a checkpoint.
+        - ``state``: the newest checkpoints and the checksum agree with the commits.
+        - ``files``: every data file and every deletion vector exists with its size.
+        - ``footers``: rows, columns and statistics of the footers agree with the log, and deletion
+          vectors can be read.
+        - ``rows``: every row can be decoded and meets the constraints, generated columns have their
+          values, statistics contain the values, and no row id is repeated.
+        - ``history``: older versions can be rebuilt, and those within the retention period have
+          their files.
+
+        ``limit`` is the most findings of each kind that are listed; all are counted.
+        ``progress=True`` prints the progress; a function is called with it. Use
+        :func:`lakebed.check` for a table that cannot be opened.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/check", pa.table({"id": [1, 2]})).table
+        >>> result = table.check("rows")
+        >>> result.ok, result.files, result.rows
+        (True, 1, 2)
+        """
+        return check_located(self._given, level, limit, progress)
+
+    def health(self) -> Health:
+        """Returns how far this version is from its best form, from the log alone.
+
+        Each measure has a number, a judgement (``ok``, ``watch`` or ``act``), the call that mends
+        it, and what that call costs and saves: small files, skew of partitions, rows that deletion
+        vectors hide, missing statistics, how well files can be skipped by each column, the length
+        of the log.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> for id in range(12):
+        ...     table = lb.write("memory://docs/health", pa.table({"id": [id]})).table
+        >>> measure = table.health()["small_files"]
+        >>> measure.judgement, measure.remedy, measure.saved_files
+        ('act', 'table.optimize()', 11)
+        """
+        return health_of(self._table.health())
+
+    @takes(Repairing)
+    def repair(self, *, dry_run: bool = True, level: CheckLevel = "files", **options: Unpack[Repairing]) -> RepairResult:
+        """Mends what a check of this ``level`` finds, as far as that needs no guess.
+
+        The default is a dry run, which returns what would be done. ``dry_run=False`` does it:
+
+        - Checkpoints, checksums and the hint that are broken or contradict the commits are moved
+          aside, to ``_delta_log/_damaged``. A new checkpoint replaces them.
+        - ``level="footers"`` and above: statistics that contradict the data are computed from the
+          rows and committed.
+        - ``drop_missing_files=True`` removes data files that do not exist from the table. Their
+          rows are lost.
+        - ``truncate_log=True`` moves the newest commits aside that cannot be read. Their changes
+          are lost. It is refused if a later file of the log can be read.
+        - ``user_metadata``: a text of your own, which the history keeps.
+        - ``timeout``: the seconds to keep trying to commit while other writers commit first.
+
+        Use :func:`lakebed.repair` for a table that cannot be opened.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/repair", pa.table({"id": [1, 2]})).table
+        >>> table.repair()
+        RepairResult(dry_run=True, actions=0, ok=True)
+        """
+        return repair_located(self._given, dry_run, level, options)
 
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()

@@ -2,11 +2,13 @@
 //! the name of a module of `lakebed` that it tests.
 
 mod changes;
+mod check;
 mod checkpoint;
 mod dml;
 mod house;
 mod model;
 mod optimize;
+mod repair;
 mod scan;
 mod snapshot;
 mod transaction;

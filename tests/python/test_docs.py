@@ -15,9 +15,11 @@ import pytest
 
 import lakebed
 import lakebed.changes
+import lakebed.checker
 import lakebed.deltalake
 import lakebed.dml
 import lakebed.reader
+import lakebed.repairer
 import lakebed.scan
 import lakebed.table
 import lakebed.writer
@@ -25,7 +27,16 @@ import lakebed.writer
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/guide.md", "docs/deltalake.md", "README.md"])
+#: The pages whose Python blocks run without Spark.
+PAGES = [
+    "README.md",
+    "docs/check.md",
+    "docs/deltalake.md",
+    "docs/guide.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_blocks_of_page_run_in_order(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     run_blocks(page, {})
@@ -53,6 +64,8 @@ def test_blocks_of_spark_page_run(spark: Any) -> None:
         lakebed.dml,
         lakebed.table,
         lakebed.reader,
+        lakebed.checker,
+        lakebed.repairer,
         lakebed.scan,
         lakebed.writer,
     ],

@@ -7,6 +7,7 @@
 
 mod commits;
 mod listed;
+mod move_aside;
 mod tail;
 mod put;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 pub use commits::{CommitPart, read_commits, read_places, without_actions};
 pub use lakebed_core::log::segment::ListedLogFile;
 use listed::listed_file;
+pub use move_aside::{DAMAGED_DIR, move_aside};
 pub use put::{PutCommit, put_commit};
 pub use tail::find_tail;
 pub use write::{hadoop_checksum_name, put_checksum, write_hint};

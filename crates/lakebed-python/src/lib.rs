@@ -20,6 +20,9 @@ mod write;
 mod dml;
 mod alter;
 mod optimize;
+mod check;
+mod repair;
+mod health;
 mod vacuum;
 mod changes;
 

@@ -161,7 +161,7 @@ pub(crate) fn clustering_domain(columns: &[Vec<String>]) -> DomainMetadata {
 }
 
 /// Returns the paths of all leaves that are in structs only.
-fn leaf_names(schema: &StructType, above: Vec<String>) -> Vec<Vec<String>> {
+pub(crate) fn leaf_names(schema: &StructType, above: Vec<String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for field in &schema.fields {
         let names: Vec<String> = above.iter().cloned().chain([field.name.clone()]).collect();

@@ -27,6 +27,9 @@ mod rows;
 pub mod dml;
 pub mod alter;
 pub mod optimize;
+pub mod check;
+pub mod repair;
+pub mod health;
 pub mod vacuum;
 pub mod changes;
 #[cfg(test)]

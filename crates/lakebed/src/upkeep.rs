@@ -118,7 +118,7 @@ impl Snapshot {
 
     /// Returns whether a checkpoint is due in a table with this many files.
     async fn is_due(&self, actions: u64, files: u64) -> Result<bool> {
-        let interval = self.properties().checkpoint_interval.unwrap_or_else(|| usual_interval(files));
+        let interval = checkpoint_interval(self, files);
         if self.version() == 0 {
             return Ok(false);
         }
@@ -158,6 +158,11 @@ impl Snapshot {
         }
         Ok(outcome)
     }
+}
+
+/// Returns after how many commits a checkpoint of a table with this many files is due.
+pub(crate) fn checkpoint_interval(snapshot: &Snapshot, files: u64) -> u64 {
+    snapshot.properties().checkpoint_interval.unwrap_or_else(|| usual_interval(files))
 }
 
 fn files_of(checksum: &VersionChecksum) -> u64 {

@@ -64,6 +64,14 @@ pub fn plan(listed: &[ListedLogFile], target: Option<u64>, unusable: &HashSet<St
     Ok(LogSegment { version, checkpoint, commits, checksum })
 }
 
+/// Returns the complete checkpoints of a listing, the newest and best last, and one file of each
+/// incomplete one.
+pub fn checkpoints(listed: &[ListedLogFile], unusable: &HashSet<String>) -> (Vec<CheckpointFiles>, Vec<LogPath>) {
+    let log = SortedListing::sort(listed, unusable);
+    let incomplete = log.broken_checkpoints.into_iter().filter(|path| !unusable.contains(&path.name));
+    (log.checkpoints, incomplete.cloned().collect())
+}
+
 impl SortedListing<'_> {
     fn gap(&self, from: u64, to: u64, version: u64, asked_for: bool) -> Error {
         let missing = match from == to {

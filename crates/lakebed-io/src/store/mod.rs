@@ -209,7 +209,7 @@ impl Store {
         self.0.connection.service.writing()
     }
 
-    fn failed(&self, error: &object_store::Error, path: &Path) -> Error {
+    pub(crate) fn failed(&self, error: &object_store::Error, path: &Path) -> Error {
         crate::at::store_error(error, &self.describe(path), &self.0.connection.secrets)
     }
 }

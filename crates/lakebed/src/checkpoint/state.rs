@@ -56,26 +56,34 @@ enum GroupRows {
     Tombstones(RecordBatch),
 }
 
+/// Returns all actions of a version's state except those of files. Transaction identifiers that
+/// have expired are left out.
+pub(crate) async fn other_actions(snapshot: &Snapshot) -> Result<Vec<Action>> {
+    let layers = snapshot.layers().await?;
+    let (mut transactions, mut domains) = (layers.transactions(), layers.domains());
+    if let Some(files) = &snapshot.segment().checkpoint {
+        for action in checkpoint::read_other_actions(snapshot.store(), files, columns::OTHERS).await? {
+            match action {
+                Action::SetTransaction(txn) => drop(transactions.entry(txn.app_id.clone()).or_insert(txn)),
+                Action::DomainMetadata(domain) => drop(domains.entry(domain.domain.clone()).or_insert(domain)),
+                _ => {}
+            }
+        }
+    }
+    let now_ms = snapshot.env().now_ms();
+    let expired_ms = snapshot.properties().set_transaction_retention_ms.map(|retention| now_ms.saturating_sub(retention));
+    let head = (snapshot.protocol(), snapshot.metadata());
+    Ok(state_actions(head, transactions.into_values(), domains.into_values(), expired_ms))
+}
+
 impl CheckpointState {
     /// Reads all actions except those of files.
     pub(super) async fn read(snapshot: &Snapshot) -> Result<Self> {
-        let layers = snapshot.layers().await?;
-        let (mut transactions, mut domains) = (layers.transactions(), layers.domains());
-        let mut old = None;
-        if let Some(files) = &snapshot.segment().checkpoint {
-            for action in checkpoint::read_other_actions(snapshot.store(), files, columns::OTHERS).await? {
-                match action {
-                    Action::SetTransaction(txn) => drop(transactions.entry(txn.app_id.clone()).or_insert(txn)),
-                    Action::DomainMetadata(domain) => drop(domains.entry(domain.domain.clone()).or_insert(domain)),
-                    _ => {}
-                }
-            }
-            old = Some(checkpoint::open(snapshot.store(), files).await?);
-        }
-        let now_ms = snapshot.env().now_ms();
-        let expired_ms = snapshot.properties().set_transaction_retention_ms.map(|retention| now_ms.saturating_sub(retention));
-        let head = (snapshot.protocol(), snapshot.metadata());
-        let others = state_actions(head, transactions.into_values(), domains.into_values(), expired_ms);
+        let others = other_actions(snapshot).await?;
+        let old = match &snapshot.segment().checkpoint {
+            Some(files) => Some(checkpoint::open(snapshot.store(), files).await?),
+            None => None,
+        };
         Ok(Self { snapshot: snapshot.clone(), others, old })
     }
 

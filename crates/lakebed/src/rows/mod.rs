@@ -11,4 +11,5 @@ pub(crate) mod search;
 pub(crate) mod effects;
 pub(crate) mod shape;
 pub(crate) mod target;
+pub(crate) mod statistics;
 pub(crate) mod rewrite;

@@ -30,7 +30,7 @@ pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<
 }
 
 /// Loads a version without the checkpoints that were found to be unusable.
-pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
+pub(crate) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
     let mut load = Load { store: &store, target, hinted: None, unusable, stamp: None, notes: Vec::new() };
     let (segment, read) = load.run().await?;
     if !load.notes.is_empty() {

@@ -34,7 +34,7 @@ use tokio::sync::OnceCell;
 use crate::Result;
 
 pub(crate) use commits::{commit_info, runs_at_once};
-pub(crate) use load::load;
+pub(crate) use load::{load, load_without};
 pub(crate) use travel::{CommitTimes, first_version_from, version_at};
 
 /// One version of a table. It is immutable and cheap to clone.
@@ -180,6 +180,12 @@ impl Snapshot {
     /// Returns the files of the log that make this version.
     pub fn segment(&self) -> &LogSegment {
         &self.inner.segment
+    }
+
+    /// Returns the names of the files of the log that were found to be unusable, or that the caller
+    /// left out.
+    pub(crate) fn unusable(&self) -> &HashSet<String> {
+        &self.inner.unusable
     }
 
     /// Returns this snapshot with a checksum that was not known when the snapshot was created.

@@ -76,65 +76,77 @@ impl Check {
 
     /// Refuses rows that do not meet the condition.
     pub fn rows(&self, batch: &RecordBatch) -> Result<()> {
+        match self.violation(batch)? {
+            None => Ok(()),
+            Some(what) => Err(Error::new(ErrorKind::ConstraintViolation, format!("{}: {what}; nothing was written", self.table))),
+        }
+    }
+
+    /// Returns the column that the condition is about, if it is about one alone.
+    pub(crate) fn column(&self) -> Option<&str> {
         match &self.kind {
-            Kind::NotNull { index, name, data_type, itself } => self.not_null(batch.column(*index), name, data_type, !itself),
-            Kind::Length { index, name, limits } => match too_long(batch.column(*index), limits) {
-                None => Ok(()),
-                Some((text, most)) => {
-                    let length = text.chars().count();
-                    let start: String = text.chars().take(40).collect();
-                    Err(self.violated(format!("column {name} allows at most {most} characters, but {start:?} has {length}")))
-                }
-            },
+            Kind::NotNull { name, .. } | Kind::Length { name, .. } => Some(name),
+            Kind::Condition { .. } => None,
+        }
+    }
+
+    /// Returns how the rows violate the condition, if they do.
+    pub(crate) fn violation(&self, batch: &RecordBatch) -> Result<Option<String>> {
+        match &self.kind {
+            Kind::NotNull { index, name, data_type, itself } => not_null(batch.column(*index), name, data_type, !itself),
+            Kind::Length { index, name, limits } => Ok(too_long(batch.column(*index), limits).map(|(text, most)| {
+                let length = text.chars().count();
+                let start: String = text.chars().take(40).collect();
+                format!("column {name} allows at most {most} characters, but {start:?} has {length}")
+            })),
             Kind::Condition { what, filter, compiled } => {
                 let meets = matching_rows(filter.text(), compiled.as_ref(), batch)?;
                 match first_false(&meets) {
-                    None => Ok(()),
-                    Some(row) => Err(self.violated(format!(
-                        "{what} ({}) is not met by a row with {}",
-                        filter.text(),
-                        values(batch, row, filter)?
-                    ))),
-                }
-            }
-        }
-    }
-
-    fn not_null(&self, array: &ArrayRef, name: &str, data_type: &DataType, may_be_null: bool) -> Result<()> {
-        if !may_be_null && array.logical_null_count() > 0 {
-            return Err(
-                self.violated(format!("column {name} must not be null, but {} of its rows are", array.logical_null_count()))
-            );
-        }
-        match data_type {
-            DataType::Primitive(_) => Ok(()),
-            DataType::Struct(fields) => {
-                let parts = array.as_struct();
-                for (field, part) in fields.fields.iter().zip(parts.columns()) {
-                    let place = format!("{name}.{}", field.name);
-                    // Values below a null do not count, whatever they are in memory.
-                    let shown = arrow_select::nullif::nullif(part, &is_null(parts))?;
-                    let own_nulls = shown.logical_null_count().saturating_sub(parts.null_count());
-                    if !field.nullable && own_nulls > 0 {
-                        return Err(self.violated(format!("column {place} must not be null, but {own_nulls} of its rows are")));
+                    None => Ok(None),
+                    Some(row) => {
+                        let values = values(batch, row, filter)?;
+                        Ok(Some(format!("{what} ({}) is not met by a row with {values}", filter.text())))
                     }
-                    self.not_null(part, &place, &field.data_type, true)?;
                 }
-                Ok(())
-            }
-            DataType::Array(of) => {
-                self.not_null(array.as_list::<i32>().values(), &format!("{name}.element"), &of.element, of.contains_null)
-            }
-            DataType::Map(of) => {
-                let map = array.as_map();
-                self.not_null(map.keys(), &format!("{name}.key"), &of.key, false)?;
-                self.not_null(map.values(), &format!("{name}.value"), &of.value, of.value_contains_null)
             }
         }
     }
+}
 
-    fn violated(&self, what: String) -> Error {
-        Error::new(ErrorKind::ConstraintViolation, format!("{}: {what}; nothing was written", self.table))
+/// Returns where a value is null that must not be.
+fn not_null(array: &ArrayRef, name: &str, data_type: &DataType, may_be_null: bool) -> Result<Option<String>> {
+    let nulls = |name: &str, count: usize| format!("column {name} must not be null, but {count} of its rows are");
+    if !may_be_null && array.logical_null_count() > 0 {
+        return Ok(Some(nulls(name, array.logical_null_count())));
+    }
+    match data_type {
+        DataType::Primitive(_) => Ok(None),
+        DataType::Struct(fields) => {
+            let parts = array.as_struct();
+            for (field, part) in fields.fields.iter().zip(parts.columns()) {
+                let place = format!("{name}.{}", field.name);
+                // Values below a null do not count, whatever they are in memory.
+                let shown = arrow_select::nullif::nullif(part, &is_null(parts))?;
+                let own_nulls = shown.logical_null_count().saturating_sub(parts.null_count());
+                if !field.nullable && own_nulls > 0 {
+                    return Ok(Some(nulls(&place, own_nulls)));
+                }
+                if let Some(what) = not_null(part, &place, &field.data_type, true)? {
+                    return Ok(Some(what));
+                }
+            }
+            Ok(None)
+        }
+        DataType::Array(of) => {
+            not_null(array.as_list::<i32>().values(), &format!("{name}.element"), &of.element, of.contains_null)
+        }
+        DataType::Map(of) => {
+            let map = array.as_map();
+            match not_null(map.keys(), &format!("{name}.key"), &of.key, false)? {
+                Some(what) => Ok(Some(what)),
+                None => not_null(map.values(), &format!("{name}.value"), &of.value, of.value_contains_null),
+            }
+        }
     }
 }
 

@@ -41,6 +41,43 @@ fn same_schema(one: &str, other: &str) -> bool {
 }
 
 impl VersionChecksum {
+    /// Returns the name of a fact in which this checksum contradicts the checksum that was computed
+    /// from the whole log. Facts that one of the two does not have are not compared.
+    pub fn contradicts(&self, log: &Self) -> Option<&'static str> {
+        fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+            one.zip(other).is_some_and(|(one, other)| one != other)
+        }
+        let domains = |checksum: &Self| {
+            let known = checksum.domain_metadata.as_ref()?.iter().filter(|domain| !domain.removed);
+            Some(known.map(|domain| (domain.domain.clone(), domain.configuration.clone())).collect::<BTreeMap<_, _>>())
+        };
+        let transactions = |checksum: &Self| {
+            let known = checksum.set_transactions.as_ref()?.iter();
+            Some(known.map(|txn| (txn.app_id.clone(), txn.version)).collect::<BTreeMap<_, _>>())
+        };
+        // Transactions may have expired since the checksum was written.
+        let expires = super::successor::forgets_transactions(&self.metadata);
+        let sizes = |checksum: &Self, bins: &[i64]| {
+            let histogram = checksum.file_size_histogram.as_ref().filter(|histogram| histogram.sorted_bin_boundaries == bins)?;
+            Some((histogram.file_counts.clone(), histogram.total_bytes.clone()))
+        };
+        let bins = self.file_size_histogram.as_ref().map_or(&[][..], |histogram| &histogram.sorted_bin_boundaries);
+        let others = [
+            ("numFiles", self.num_files != log.num_files),
+            ("tableSizeBytes", self.table_size_bytes != log.table_size_bytes),
+            ("fileSizeHistogram", differ(sizes(self, bins), sizes(log, bins))),
+            ("numDeletionVectorsOpt", differ(self.num_deletion_vectors, log.num_deletion_vectors)),
+            ("numDeletedRecordsOpt", differ(self.num_deleted_records, log.num_deleted_records)),
+            ("deletedRecordCountsHistogramOpt", differ(self.deleted_record_counts, log.deleted_record_counts)),
+            ("inCommitTimestampOpt", differ(self.in_commit_timestamp, log.in_commit_timestamp)),
+            ("setTransactions", !expires && differ(transactions(self), transactions(log))),
+            ("domainMetadata", differ(domains(self), domains(log))),
+        ];
+        protocol_difference(&self.protocol, &log.protocol)
+            .or_else(|| metadata_difference(&self.metadata, &log.metadata))
+            .or_else(|| others.into_iter().find(|(_, differs)| *differs).map(|(name, _)| name))
+    }
+
     /// Returns the name of a fact, besides protocol and metadata, in which the commits above a
     /// checkpoint contradict this checksum. If there is no checkpoint, `whole` is true, and the
     /// commits are the whole log.

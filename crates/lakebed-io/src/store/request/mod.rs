@@ -8,6 +8,7 @@ pub(super) mod folder;
 mod get;
 mod list;
 mod list_recursive;
+mod list_tree;
 pub(super) mod object_version;
 mod put;
 mod read;

@@ -31,6 +31,18 @@ impl Plan {
         produce(AHEAD, |sender| async move { plan.run(&sender).await })
     }
 
+    /// Returns the files in batches, from exactly the files of the log that the snapshot names. If
+    /// one of them is broken or missing, that is an error, although others could replace it.
+    pub(crate) fn files_as_logged(&self) -> BoxStream<'static, Result<FileBatch>> {
+        let plan = self.clone();
+        produce(AHEAD, |sender| async move {
+            match plan.send_files(&plan.snapshot, &sender, &mut SentFiles::default()).await {
+                Err(Stop::Broken(error) | Stop::Failed(error)) => Err(error),
+                Err(Stop::Unwanted) | Ok(()) => Ok(()),
+            }
+        })
+    }
+
     /// Sends the files. If a file of the log turns out to be broken or missing, other files of the
     /// log replace it, also in the middle of the work.
     async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {

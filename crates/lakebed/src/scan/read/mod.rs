@@ -13,6 +13,7 @@ mod column_source;
 mod condition;
 mod context;
 mod file;
+pub(crate) mod footer;
 mod schema_adapter;
 pub(crate) mod decoded_type;
 mod metadata_bounds;

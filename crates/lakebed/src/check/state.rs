@@ -1,0 +1,237 @@
+//! Level `state`: the newest checkpoints and the checksum agree with the commits, and every file
+//! action of the newest version is valid.
+
+use std::collections::{BTreeSet, HashSet};
+
+use arrow_array::Array;
+use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::log::segment::{CheckpointFiles, checkpoints};
+use lakebed_core::path::{FilePath, HINT_NAME, LogKind, checksum_name};
+use lakebed_core::schema::mapping::physical_name;
+use lakebed_core::schema::{DataType, PrimitiveType};
+use lakebed_io::log;
+
+use super::commits::CheckedLog;
+use super::damaged::damage;
+use super::finding::{Finding, FindingKind};
+use super::findings::Findings;
+use super::newest::newest_readable;
+use super::progress::LevelReporter;
+use super::state_digest::StateDigest;
+use crate::snapshot::load_without;
+use crate::{Error, Result, Snapshot, Table};
+
+/// The newest version that can be read, and its state.
+pub(super) struct CheckedState {
+    pub(super) snapshot: Snapshot,
+    pub(super) files: u64,
+    /// The checkpoints that cannot be used.
+    pub(super) unusable: HashSet<String>,
+    /// The versions of checkpoints that were compared with the commits.
+    pub(super) compared: BTreeSet<u64>,
+}
+
+/// Checks the state of the newest version that can be read. Returns `None` if there is none.
+pub(super) async fn check(
+    table: &Table,
+    log: &CheckedLog,
+    findings: &mut Findings,
+    reporter: &mut LevelReporter<'_>,
+) -> Result<Option<CheckedState>> {
+    let (mut unusable, mut compared) = (HashSet::new(), BTreeSet::new());
+    loop {
+        let newest = newest_readable(table, &log.listed, &log.broken, &unusable).await?;
+        let Some(snapshot) = newest.snapshot else { return Ok(None) };
+        let mut entries = EntryCheck::new(&snapshot, findings.of_same_limit());
+        let read = StateDigest::read(&snapshot, |batch| {
+            reporter.add(batch.len() as u64);
+            entries.check(batch)
+        });
+        match damage(read.await)? {
+            Ok(digest) => {
+                let found = entries.found;
+                compared.extend(compare_checkpoints(table, log, &mut unusable, findings).await?);
+                // The state is read again without a checkpoint that is wrong.
+                if snapshot.segment().checkpoint.as_ref().is_some_and(|files| unusable.contains(&files.name())) {
+                    continue;
+                }
+                findings.absorb(found);
+                check_hint_counts(log, &snapshot, &digest, findings);
+                check_checksum(&snapshot, log, &digest, findings).await?;
+                return Ok(Some(CheckedState { snapshot, files: digest.files, unusable, compared }));
+            }
+            Err(error) => {
+                let broken = snapshot.segment().checkpoint.as_ref().filter(|files| !unusable.contains(&files.name()));
+                let Some(files) = broken else {
+                    let finding = Finding::new(FindingKind::StateUnreadable, error.message()).version(snapshot.version());
+                    findings.report(finding);
+                    return Ok(None);
+                };
+                findings.report(checkpoint_unreadable(files, &error));
+                unusable.insert(files.name());
+            }
+        }
+    }
+}
+
+pub(super) fn checkpoint_unreadable(files: &CheckpointFiles, error: &Error) -> Finding {
+    Finding::new(FindingKind::CheckpointUnreadable, error.message()).file(files.name()).version(files.version)
+}
+
+/// Compares all forms of the newest checkpoint, and of the one before, with the commits. Returns
+/// their versions.
+async fn compare_checkpoints(
+    table: &Table,
+    log: &CheckedLog,
+    unusable: &mut HashSet<String>,
+    findings: &mut Findings,
+) -> Result<Vec<u64>> {
+    let (complete, _) = checkpoints(&log.listed, unusable);
+    let mut versions: Vec<u64> = complete.iter().map(|files| files.version).collect();
+    versions.dedup();
+    // The older one comes first, because the newer one may be compared with it.
+    let newest = versions.split_off(versions.len().saturating_sub(2));
+    for version in &newest {
+        compare_checkpoints_of(table, log, *version, unusable, findings).await?;
+    }
+    Ok(newest)
+}
+
+/// Compares all forms of the checkpoint of one version with the commits, and adds those that cannot
+/// be used to `unusable`.
+pub(super) async fn compare_checkpoints_of(
+    table: &Table,
+    log: &CheckedLog,
+    version: u64,
+    unusable: &mut HashSet<String>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let (complete, _) = checkpoints(&log.listed, unusable);
+    let forms: Vec<CheckpointFiles> = complete.into_iter().filter(|files| files.version == version).collect();
+    let names: HashSet<String> = forms.iter().map(CheckpointFiles::name).collect();
+    let without: HashSet<String> = unusable.union(&names).cloned().collect();
+    // The commits since the first one are compared if they are all there, else an older checkpoint
+    // and the commits since. Otherwise nothing is known to compare it with.
+    let all = log.checkpoints.iter().map(CheckpointFiles::name).chain(unusable.iter().cloned()).collect();
+    let by_commits = match digest_without(table, log, version, all).await? {
+        Ok(digest) => Some(digest),
+        Err(_) => digest_without(table, log, version, without.clone()).await?.ok(),
+    };
+    for files in forms {
+        let name = files.name();
+        let others: HashSet<String> = without.iter().filter(|other| **other != name).cloned().collect();
+        match digest_without(table, log, version, others).await? {
+            Err(error) => {
+                findings.report(checkpoint_unreadable(&files, &error));
+                unusable.insert(name);
+            }
+            Ok(digest) => {
+                let Some(what) = by_commits.as_ref().and_then(|commits| digest.difference(commits)) else { continue };
+                findings.report(Finding::new(FindingKind::CheckpointWrong, what).file(&name).version(version));
+                unusable.insert(name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the state of a version without these checkpoints and without checksums.
+async fn digest_without(
+    table: &Table,
+    log: &CheckedLog,
+    version: u64,
+    mut unusable: HashSet<String>,
+) -> Result<Result<StateDigest, Error>> {
+    let checksum = log.listed.iter().rev().find(|file| file.path.kind == LogKind::Checksum);
+    unusable.extend(checksum.map(|file| file.path.name.clone()));
+    let count = unusable.len();
+    let read = async {
+        let snapshot = load_without(table.store().clone(), table.env().clone(), Some(version), unusable).await?;
+        if snapshot.unusable().len() > count {
+            return Err(Error::corrupt(snapshot.url(), "its checkpoint cannot be opened"));
+        }
+        StateDigest::read(&snapshot, |_| Ok(())).await
+    };
+    damage(read.await)
+}
+
+/// Compares the counts of the hint with the state, if the hint names the checkpoint of this version.
+fn check_hint_counts(log: &CheckedLog, snapshot: &Snapshot, digest: &StateDigest, findings: &mut Findings) {
+    let Some(hint) = log.hint.as_ref().filter(|hint| hint.version == snapshot.version()) else { return };
+    let Some(told) = hint.num_of_add_files.filter(|told| u64::try_from(*told) != Ok(digest.files)) else { return };
+    let message = format!("it says that the checkpoint has {told} files, but it has {}", digest.files);
+    findings.report(Finding::new(FindingKind::HintWrong, message).file(HINT_NAME).version(hint.version));
+}
+
+/// Compares the checksum of a version with its state.
+async fn check_checksum(snapshot: &Snapshot, log: &CheckedLog, digest: &StateDigest, findings: &mut Findings) -> Result<()> {
+    let is_own = |file: &&lakebed_core::log::segment::ListedLogFile| {
+        file.path.kind == LogKind::Checksum && file.path.version == snapshot.version()
+    };
+    let Some(file) = log.listed.iter().find(is_own) else { return Ok(()) };
+    let place = |kind, message: String| Finding::new(kind, message).file(&file.path.name).version(file.path.version);
+    match damage(log::read_checksum(snapshot.store(), &file.path).await)? {
+        Err(error) => findings.report(place(FindingKind::ChecksumUnreadable, error.message().to_owned())),
+        Ok(told) => {
+            let Some(actual) = digest.checksum(snapshot).await else { return Ok(()) };
+            if let Some(what) = told.contradicts(&actual) {
+                let message = format!("{} contradicts the log: it has a different {what}", checksum_name(snapshot.version()));
+                findings.report(place(FindingKind::ChecksumWrong, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks the file actions of a version.
+struct EntryCheck {
+    /// The physical name, the logical name and the type of each partition column.
+    partitions: Vec<(String, String, PrimitiveType)>,
+    /// They count only if the state can be read to its end.
+    found: Findings,
+}
+
+impl EntryCheck {
+    fn new(snapshot: &Snapshot, found: Findings) -> Self {
+        let columns = snapshot.partition_columns().iter().filter_map(|name| snapshot.schema().field(name));
+        let typed = columns.filter_map(|field| match field.data_type {
+            DataType::Primitive(data_type) => {
+                Some((physical_name(field, snapshot.mapping_mode()).to_owned(), field.name.clone(), data_type))
+            }
+            _ => None,
+        });
+        Self { partitions: typed.collect(), found }
+    }
+
+    fn check(&mut self, batch: &FileBatch) -> Result<()> {
+        let (paths, sizes) = (batch.paths()?, batch.longs(column::SIZE)?);
+        for row in 0..batch.len() {
+            let path = paths.value(row);
+            let invalid = |message: String| Finding::new(FindingKind::FileEntryInvalid, message).file(path);
+            if let Err(error) = FilePath::parse(path) {
+                self.found.report(invalid(error.message().to_owned()));
+            }
+            if sizes.is_null(row) || sizes.value(row) < 0 {
+                self.found.report(invalid("the log has no valid size of the file".to_owned()));
+            }
+            let vector = batch
+                .deletion_vector(row)
+                .and_then(|vector| vector.map(|vector| lakebed_core::dv::location(&vector)).transpose());
+            if let Err(error) = vector {
+                self.found.report(Finding::new(FindingKind::DeletionVectorInvalid, error.message()).file(path));
+            }
+        }
+        for (physical, name, data_type) in &self.partitions {
+            if batch.partition_values(physical, *data_type).is_ok() {
+                continue;
+            }
+            for row in 0..batch.len() {
+                if let Err(error) = batch.slice(row, 1).partition_values(physical, *data_type) {
+                    let finding = Finding::new(FindingKind::FileEntryInvalid, error.message());
+                    self.found.report(finding.file(paths.value(row)).column(name));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! Runs a repair: checks the table, decides, and mends it.
+
+use lakebed_core::feature::check_write;
+use lakebed_io::log;
+
+use super::data_files::FileChange;
+use super::log_files;
+use super::options::RepairOptions;
+use super::outcome::{RepairKind, RepairOutcome};
+use super::plan::plan;
+use crate::check::{CheckOptions, CheckOutcome};
+use crate::{Result, Table};
+
+/// The most findings of a kind that one repair mends. Another repair mends the others.
+const MOST: usize = 1_000_000;
+
+pub(super) async fn run(table: &Table, options: &RepairOptions) -> Result<RepairOutcome> {
+    let check = check(table, options).await?;
+    let listed = log::list_log(table.store(), None).await?;
+    let actions = plan(&check, &listed, options, table.store().url())?;
+    if options.dry_run || actions.is_empty() {
+        return Ok(RepairOutcome { is_dry_run: options.dry_run, actions, check, commits: Vec::new() });
+    }
+    if let Some(version) = check.checked_version {
+        // A table that lakebed cannot write is refused before anything is moved.
+        check_write(table.snapshot_at(version).await?.protocol(), table.store().url())?;
+    }
+    if actions.iter().any(|action| action.kind == RepairKind::CutCommit) {
+        log_files::check_unchanged(table, check.version).await?;
+    }
+    log_files::move_aside(table, &actions).await?;
+    if actions.iter().any(|action| action.kind == RepairKind::WriteCheckpoint) {
+        log_files::write_checkpoint(table).await?;
+    }
+    let mut commits = Vec::new();
+    for change in [FileChange::Describe, FileChange::Drop] {
+        commits.extend(change.commit(table, &actions, options).await?);
+    }
+    let check = self::check(table, options).await?;
+    Ok(RepairOutcome { is_dry_run: false, actions, check, commits })
+}
+
+async fn check(table: &Table, options: &RepairOptions) -> Result<CheckOutcome> {
+    table.check().options(CheckOptions { level: options.level, limit: MOST }).run().await
+}
