@@ -27,6 +27,9 @@ use crate::{Error, ErrorKind, Result};
 /// The key of a field's metadata that changes with every write of an identity column.
 pub const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 
+/// The properties with this prefix name versions of the table.
+pub const TAG_PREFIX: &str = "lakebed.tag.";
+
 const MODE: &str = "delta.columnMapping.mode";
 
 /// A transaction that has not been committed.
@@ -62,6 +65,7 @@ pub fn check(
     check.metadata(base)?;
     check.domains()?;
     check.applications()?;
+    check.list_of_files()?;
     check.added(may_match)?;
     check.noted()?;
     let both_changed = check.both_changed();
@@ -134,6 +138,16 @@ impl ConflictCheck<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    fn list_of_files(&self) -> Result<()> {
+        if !self.pending.reads.has_list_of_files() || !self.winner.changes_files() {
+            return Ok(());
+        }
+        Err(self.conflict(
+            ConflictKind::ConcurrentDeleteRead,
+            "it added or removed files, and this transaction read the list of files",
+        ))
     }
 
     fn added(&self, may_match: impl FnOnce(&[FileBatch]) -> Result<bool>) -> Result<()> {
@@ -235,7 +249,8 @@ fn metadata_difference(old: &Metadata, new: &Metadata) -> Option<String> {
 /// Compares properties. Some properties may be set later without harm to data that was written
 /// before.
 fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
-    let removed = old.configuration.keys().find(|key| new.property(key).is_none() && old.property(key).is_some());
+    let is_removed = |key: &&String| new.property(key).is_none() && old.property(key).is_some() && !key.starts_with(TAG_PREFIX);
+    let removed = old.configuration.keys().find(is_removed);
     if let Some(key) = removed {
         return Some(format!("the property {key}"));
     }
@@ -247,6 +262,8 @@ fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
 
 fn is_harmless(key: &str, before: &str, value: &str) -> bool {
     match key {
+        // A tag says nothing about data that is written.
+        _ if key.starts_with(TAG_PREFIX) => true,
         "delta.enableRowTracking" | "delta.enableDeletionVectors" => value.eq_ignore_ascii_case("true"),
         MODE => matches!(before, "" | "none") && value.eq_ignore_ascii_case("name"),
         "delta.checkpointPolicy" => value.eq_ignore_ascii_case("v2"),

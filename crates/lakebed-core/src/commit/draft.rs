@@ -31,6 +31,9 @@ pub struct Draft {
     pub metadata: Option<Metadata>,
     /// Files that are added to the table. Files without row ids get new ones.
     pub adds: Vec<Add>,
+    /// Files of an older version that come back to the table in the form in which that version had
+    /// them. A file that the table has with another deletion vector is among `removes`, too.
+    pub restored: Vec<FileBatch>,
     /// Files that are removed from the table.
     pub removes: Vec<Removal>,
     /// Files that lose rows.
@@ -81,7 +84,12 @@ impl Draft {
 
     /// Returns whether files are added or removed.
     pub fn has_file_actions(&self) -> bool {
-        !self.adds.is_empty() || !self.vectors.is_empty() || self.removes.iter().any(|removal| !removal.files.is_empty())
+        let removes = self.removes.iter().any(|removal| !removal.files.is_empty());
+        !self.adds.is_empty() || !self.vectors.is_empty() || removes || self.restores()
+    }
+
+    fn restores(&self) -> bool {
+        self.restored.iter().any(|files| !files.is_empty())
     }
 
     /// Returns whether nothing was read and files are only added. The changes of other transactions
@@ -101,6 +109,7 @@ impl Draft {
 
     fn changes_data(&self) -> bool {
         !self.vectors.is_empty()
+            || self.restores()
             || self.adds.iter().any(|add| add.data_change)
             || self.removes.iter().any(|removal| removal.data_change && !removal.files.is_empty())
     }
@@ -135,6 +144,12 @@ impl Draft {
             .then(|| RowIds::above(base.row_id_high_water_mark, version));
         for add in &self.adds {
             lines.push(Action::Add(with_row_ids(add, row_ids.as_mut())?))?;
+        }
+        for files in &self.restored {
+            for add in files.to_adds()? {
+                let add = Add { data_change: true, ..add };
+                lines.push(Action::Add(with_row_ids(&add, row_ids.as_mut())?))?;
+            }
         }
         for change in &self.vectors {
             lines.push(Action::Remove(remove(change.before.clone(), now_ms, true)))?;

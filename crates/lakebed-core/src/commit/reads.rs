@@ -10,6 +10,8 @@ use crate::log::files::{FileBatch, FileKey};
 #[derive(Debug, Clone, Default)]
 pub struct Reads {
     whole_table: bool,
+    /// Whether the effects depend on the list of files, and not only on their rows.
+    list_of_files: bool,
     by_predicate: bool,
     /// Whether the effects depend on rows that stay.
     by_staying: bool,
@@ -22,6 +24,18 @@ impl Reads {
     /// conflict.
     pub fn whole_table(&mut self) {
         self.whole_table = true;
+    }
+
+    /// Records that the list of the table's files was read. A commit that only rearranges rows is
+    /// then a conflict, too.
+    pub fn list_of_files(&mut self) {
+        self.whole_table = true;
+        self.list_of_files = true;
+    }
+
+    /// Returns whether the list of the table's files was read.
+    pub(super) fn has_list_of_files(&self) -> bool {
+        self.list_of_files
     }
 
     /// Records that rows were read by a predicate. This holds even if no rows were found.
@@ -38,6 +52,7 @@ impl Reads {
     /// Adds the read set of other work of the same transaction.
     pub fn extend(&mut self, other: Self) {
         self.whole_table |= other.whole_table;
+        self.list_of_files |= other.list_of_files;
         self.by_predicate |= other.by_predicate;
         self.by_staying |= other.by_staying;
         self.paths.extend(other.paths);

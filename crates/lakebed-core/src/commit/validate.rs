@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::base::Base;
 use super::draft::Draft;
 use super::reads::path_key;
-use crate::log::files::FileKey;
+use crate::log::files::{FileBatch, FileKey};
 use crate::property::TableProperties;
 use crate::schema::mapping::{MappingMode, physical_name};
 use crate::{Error, Result, feature};
@@ -65,11 +65,26 @@ fn check_paths(draft: &Draft) -> Result<()> {
             return Err(Error::internal(format!("{path}: removed twice in one commit")));
         }
     }
+    // A file may come back with another deletion vector than the one that it is removed with.
+    let mut restored: HashSet<FileKey> = HashSet::new();
+    for path in paths_of(&draft.restored)? {
+        if added.contains(&path_key(path)) || !restored.insert(path_key(path)) {
+            return Err(Error::internal(format!("{path}: added twice in one commit")));
+        }
+    }
     let both = draft.adds.iter().find(|add| removed.contains(&path_key(&add.path)));
     match both {
         Some(add) => Err(Error::internal(format!("{}: removed and added in one commit", add.path))),
         None => Ok(()),
     }
+}
+
+fn paths_of(batches: &[FileBatch]) -> Result<Vec<&str>> {
+    let mut paths = Vec::new();
+    for files in batches {
+        paths.extend(files.paths()?.iter().flatten());
+    }
+    Ok(paths)
 }
 
 fn check_once<'a>(names: impl Iterator<Item = &'a str>, what: &str) -> Result<()> {

@@ -122,6 +122,11 @@ impl Winner {
         self.removed.keys().filter(move |_| !only_rearranged)
     }
 
+    /// Returns whether the commit added or removed files, or changed facts about them.
+    pub(super) fn changes_files(&self) -> bool {
+        !self.added.is_empty() || !self.removed.is_empty() || !self.moved.is_empty()
+    }
+
     /// Returns all files that the commit removed, as keys. Files that it also added back are
     /// included.
     pub(super) fn removed_keys(&self) -> impl Iterator<Item = &FileKey> {

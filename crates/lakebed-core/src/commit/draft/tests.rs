@@ -105,6 +105,28 @@ fn actions_of_every_kind_come_after_it() {
 }
 
 #[test]
+fn restored_files_change_data_and_keep_row_ids() {
+    let with_ids = with(unchanged(add_ids("old", "1", 0..=9)), json!({"baseRowId": 3, "defaultRowCommitVersion": 1}));
+    let draft = Draft { restored: vec![files(&[with_ids.clone(), add_ids("plain", "1", 0..=9)])], ..Draft::default() };
+    let base = at(base(&["rowTracking", "domainMetadata"], &[]), 6, None, 99);
+    let expected = [
+        with(with_ids, json!({"dataChange": true})),
+        with(add_ids("plain", "1", 0..=9), json!({"baseRowId": 100, "defaultRowCommitVersion": 7})),
+        json!({"domainMetadata": row_ids::domain(109).unwrap()}),
+    ];
+    check(&draft, &base, &expected);
+    assert!(
+        draft.has_file_actions()
+            && !draft.is_empty()
+            && !draft.is_blind_append(&{
+                let mut reads = Reads::default();
+                reads.list_of_files();
+                reads
+            })
+    );
+}
+
+#[test]
 fn removed_files_stay_known_as_they_were() {
     let kept = json!({
         "partitionValues": {"p": null}, "tags": {"k": "v", "n": null}, "deletionVector": descriptor(&[1]),

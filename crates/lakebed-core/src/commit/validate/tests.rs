@@ -34,6 +34,19 @@ fn what_is_right_passes() {
     check(&vectors(&[a(), add_ids("b", "2", 0..=9)]), None);
 }
 
+fn restoring(files: &[Value]) -> Draft {
+    Draft { restored: vec![super::super::tests::files(files)], ..Draft::default() }
+}
+
+#[test]
+fn restored_file_may_replace_a_removed_one() {
+    check(&restoring(&[a()]), None);
+    check(&Draft { removes: vec![removal(&[a()], true)], ..restoring(&[without(&a(), &[1])]) }, None);
+    let twice = || Some((ErrorKind::Internal, "a: added twice in one commit"));
+    check(&restoring(&[a(), without(&a(), &[1])]), twice());
+    check(&Draft { restored: restoring(&[a()]).restored, ..adding(&[a()]) }, twice());
+}
+
 #[test]
 fn append_only_table_refuses_removals() {
     let base = base(&["appendOnly"], &[("delta.appendOnly", "true")]);

@@ -45,6 +45,7 @@ fn add_harmless_property_is_no_conflict() {
     check(&[("delta.columnMapping.mode", "none")], &[("delta.columnMapping.mode", "name")], "ok");
     check(&[("delta.columnMapping.maxColumnId", "2")], &[("delta.columnMapping.maxColumnId", "3")], "ok");
     check(&[], &[("delta.enableDeletionVectors", "true")], "ok");
+    check(&[("lakebed.tag.a", "1"), ("lakebed.tag.b", "1")], &[("lakebed.tag.b", "2"), ("lakebed.tag.c", "1")], "ok");
     check(&[("delta.checkpointPolicy", "classic")], &[("delta.checkpointPolicy", "v2")], "ok");
 }
 

@@ -105,3 +105,17 @@ fn conflict_check_reports_metadata_before_rows() {
     let with_protocol = [with_metadata, vec![json!({"protocol": protocol_with(&["novelty"])})]].concat();
     assert_eq!(wish.outcome(&base, &with_protocol), "Protocol");
 }
+
+#[test]
+fn list_of_files_conflicts_with_any_change_of_files() {
+    let mut wish = Wish::default();
+    wish.reads.list_of_files();
+    wish.draft.metadata = Some(metadata(&[]));
+    let base = base(&["deletionVectors"], &[]);
+    let new = add_ids("new", "1", 50..=59);
+    let rearranged = [said("OPTIMIZE"), unchanged(remove_of(&a())), unchanged(add_ids("a2", "1", 0..=9))];
+    for actions in [vec![blind(), new], vec![said("DELETE"), remove_of(&a())], rearranged.to_vec(), vec![unchanged(a())]] {
+        assert_eq!(wish.outcome(&base, &actions), "DeleteRead", "{actions:?}");
+    }
+    assert_eq!(wish.outcome(&base, &[said("STREAMING UPDATE"), json!({"txn": {"appId": "x", "version": 1}})]), "ok");
+}
