@@ -3,7 +3,8 @@
 
 use divan::Bencher;
 use futures::TryStreamExt;
-use lakebed::Scan;
+use lakebed::restore::RestoreOptions;
+use lakebed::{Scan, Table};
 use lakebed_benches::{generated, open, opened};
 
 const LOGS: [&str; 3] = ["1m_adds_ckpt_10", "1m_adds_ckpt_10_json", "1k_commits"];
@@ -33,6 +34,35 @@ fn plan_range(bencher: Bencher, name: &str) {
             Ok::<usize, lakebed::Error>(batches.iter().map(|batch| batch.num_rows()).sum::<usize>())
         })
     });
+}
+
+/// Lists all files of an open table.
+#[divan::bench(args = LOGS, sample_count = 10)]
+fn list_files(bencher: Bencher, name: &str) {
+    let Some((runtime, snapshot)) = opened(name) else { return };
+    let scan = snapshot.scan();
+    bencher.bench(|| {
+        runtime.block_on(async {
+            let batches: Vec<_> = scan.files().await?.try_collect().await?;
+            Ok::<usize, lakebed::Error>(batches.iter().map(|batch| batch.num_rows()).sum::<usize>())
+        })
+    });
+}
+
+/// Finds the files of a restore to the version before the newest one. The data files do not exist.
+#[divan::bench(args = LOGS, sample_count = 10)]
+fn restore_dry_run(bencher: Bencher, name: &str) {
+    let Some(path) = generated(name) else { return };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    let table = runtime.block_on(Table::at(path.to_string_lossy()).open()).expect("the table opens");
+    let newest = runtime.block_on(table.snapshot()).expect("it has a snapshot").version();
+    let options = RestoreOptions {
+        version: Some(newest.saturating_sub(1)),
+        dry_run: true,
+        ignore_missing_files: true,
+        ..RestoreOptions::default()
+    };
+    bencher.bench(|| runtime.block_on(table.restore().options(options.clone()).run()).map(|outcome| outcome.metrics));
 }
 
 /// Returns the number of rows that a scan returns.

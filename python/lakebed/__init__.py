@@ -46,12 +46,15 @@ from lakebed.results import (
     CommitResult,
     OptimizeMetrics,
     OptimizeResult,
+    RestoreMetrics,
+    RestoreResult,
     VacuumMetrics,
     VacuumResult,
     WriteMetrics,
 )
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Table
+from lakebed.versions import FilesDifference, SchemaDifference, Tag, VersionDifference
 from lakebed.writer import create, write
 
 __all__ = [
@@ -70,6 +73,7 @@ __all__ = [
     "Detail",
     "ExplainedConjunct",
     "Explanation",
+    "FilesDifference",
     "Finding",
     "Health",
     "HealthMeasure",
@@ -89,15 +93,20 @@ __all__ = [
     "RepairAction",
     "RepairResult",
     "ResourceExhaustedError",
+    "RestoreMetrics",
+    "RestoreResult",
     "Scan",
+    "SchemaDifference",
     "SchemaMismatchError",
     "StoreError",
     "Table",
     "TableExistsError",
     "TableNotFoundError",
+    "Tag",
     "UnsupportedFeatureError",
     "VacuumMetrics",
     "VacuumResult",
+    "VersionDifference",
     "VersionNotFoundError",
     "WriteMetrics",
     "__version__",

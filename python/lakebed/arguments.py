@@ -35,6 +35,7 @@ __all__ = [
     "function",
     "given",
     "integer",
+    "integers",
     "location",
     "number",
     "pairs",
@@ -82,6 +83,13 @@ def integer(name: str, value: Any, *, least: int = 0) -> int | None:
     if not least <= found <= _LONGEST:
         raise _no_sense(name, value, f"it must be {least} or more" if found < least else f"it must be {_LONGEST} at most")
     return found
+
+
+def integers(name: str, value: Any) -> list[int]:
+    """Checks a list of whole numbers."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise _wrong_type(name, value, "a list of whole numbers")
+    return [given(name, integer(name, one)) for one in value]
 
 
 def file_size(name: str, value: Any) -> int | None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakebed.versions import Tag
 
 __all__ = ["Checkpoint", "Detail", "Protocol", "protocol"]
 
@@ -37,6 +40,8 @@ class Detail:
     size_bytes: int
     properties: dict[str, str]
     protocol: Protocol
+    #: The tags that the version has. lakebed keeps the versions that they name.
+    tags: tuple[Tag, ...]
 
 
 @dataclass(frozen=True)

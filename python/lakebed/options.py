@@ -61,12 +61,14 @@ class Opening(Storage, total=False):
 
     - ``version`` or ``timestamp``: the version, by its number or as of a ``datetime`` with a zone
       (or ISO text with one).
+    - ``tag``: the version that has this tag.
     - ``absolute_paths``: whether to follow paths out of the table's root, which shallow clones
       have.
     """
 
     version: int | None
     timestamp: datetime | str | None
+    tag: str | None
     absolute_paths: Annotated[bool, False]
 
 

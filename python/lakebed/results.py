@@ -17,6 +17,8 @@ __all__ = [
     "CommitResult",
     "OptimizeMetrics",
     "OptimizeResult",
+    "RestoreMetrics",
+    "RestoreResult",
     "VacuumMetrics",
     "VacuumResult",
     "WriteMetrics",
@@ -153,6 +155,39 @@ class OptimizeResult(Result[OptimizeMetrics]):
 
     #: The number of commits.
     commits: int
+
+
+@dataclass(frozen=True)
+class RestoreMetrics:
+    """The metrics of a restore."""
+
+    #: Data files that came back, and their bytes. A file that got its old deletion vector back
+    #: counts here and as removed.
+    restored_files: int = 0
+    restored_bytes: int = 0
+    #: Data files that left the table, and their bytes.
+    removed_files: int = 0
+    removed_bytes: int = 0
+    #: The data files of the table after the restore, and their bytes.
+    num_files: int = 0
+    size_bytes: int = 0
+    #: Files of the older version that do not exist any more. They are 0 unless
+    #: ``ignore_missing_files`` is set.
+    missing_files: int = 0
+    #: Conflicts with commits of other writers.
+    conflicts: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreResult(Result[RestoreMetrics]):
+    """The result of a restore."""
+
+    #: The version to which the table went back.
+    restored_version: int
+    #: False if nothing was committed: the table was in this state already, or it is a dry run.
+    committed: bool
+    #: Whether it was a dry run: ``metrics`` are those that the restore would have.
+    dry_run: bool
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from lakebed.maintain import layout, optimize, plan_optimize, vacuum
 from lakebed.options import (
     Appending,
     Changing,
+    Committing,
     Merging,
     Opening,
     Optimizing,
@@ -37,6 +38,7 @@ from lakebed.repairer import repair_located
 from lakebed.results import CommitResult, WriteMetrics
 from lakebed.scan import Scan
 from lakebed.times import milliseconds, moment
+from lakebed.versions import Tag, VersionDifference, diff, restore, tags
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from lakebed.checker import CheckProgress, CheckResult
     from lakebed.maintain import PlannedGroup, Progress
     from lakebed.repairer import RepairResult
-    from lakebed.results import ChangeResult, OptimizeResult, VacuumResult
+    from lakebed.results import ChangeResult, OptimizeResult, RestoreResult, VacuumResult
 
 __all__ = ["Table"]
 
@@ -63,6 +65,7 @@ class Table:
       ``file:///path``, ...) or a path on this machine. A leading ``~`` means your home folder.
     - ``version`` or ``timestamp`` (a ``datetime`` with a zone, or ISO text with one): opens an
       older version. The default is the newest version.
+    - ``tag``: opens the version that has this tag; see :meth:`tag`.
     - ``storage_options``: options of the store, with the keys of object_store and deltalake.
     - ``credentials``: a function that returns such options as a mapping, with ``expires_at`` (a
       ``datetime``) if they expire. It is called again before that.
@@ -76,9 +79,9 @@ class Table:
 
     @takes(Opening)
     def __init__(self, uri: str | os.PathLike[str], **options: Unpack[Opening]) -> None:
-        version, timestamp = options.get("version"), options.get("timestamp")
-        if version is not None and timestamp is not None:
-            raise TypeError("give version or timestamp, not both")
+        version, timestamp, tag = options.get("version"), options.get("timestamp"), options.get("tag")
+        if sum(one is not None for one in (version, timestamp, tag)) > 1:
+            raise TypeError("give version, timestamp or tag, not several of them")
         self._given: dict[str, Any] = {
             **located(uri, options),
             "absolute_paths": arguments.flag("absolute_paths", options.get("absolute_paths", False)),
@@ -86,6 +89,7 @@ class Table:
         at = {
             "version": arguments.integer("version", version),
             "timestamp_ms": None if timestamp is None else milliseconds("timestamp", timestamp),
+            "tag": arguments.text("tag", tag),
         }
         self._table = _lakebed.Table.open({**self._given, **at})
 
@@ -280,11 +284,12 @@ class Table:
         """
         return History([entry(*found) for found in self._table.history(arguments.integer("limit", limit))])
 
-    def detail(self) -> Detail:
-        """Facts about the table, among them its number of files. Without a checksum, that reads the
-        log.
+    def detail(self, version: int | None = None) -> Detail:
+        """Facts about this version of the table or about another ``version``, among them its number
+        of files. Without a checksum, that reads the log.
         """
-        found = self._table.detail()
+        found = self._table.detail(arguments.integer("version", version))
+        found["tags"] = tags(found["tags"])
         for name in ("created_at", "last_modified"):
             found[name] = None if found[name] is None else moment(found[name])
         found["protocol"] = protocol(found["protocol"])
@@ -555,12 +560,13 @@ class Table:
         inventory: Any = None,
         enforce_retention: bool = True,
         log_commits: bool = True,
+        keep_versions: Sequence[int] = (),
         user_metadata: str | None = None,
     ) -> VacuumResult:
         """Deletes files in the table's folder that no version within the retention period needs.
 
-        The newest version and the versions of the last ``retention_hours`` keep their files. The
-        default is ``delta.deletedFileRetentionDuration``, or a week. Younger files stay, too.
+        The newest version, tagged versions and the versions of the last ``retention_hours`` keep
+        their files. The default is ``delta.deletedFileRetentionDuration``, or a week. Younger files stay, too.
 
         - ``dry_run=True`` deletes and writes nothing, and returns the files that would be deleted.
         - ``mode="lite"`` lists no folders. It considers only the files that commits since the last
@@ -569,6 +575,8 @@ class Table:
           columns ``path``, ``length``, ``isDir`` and ``modificationTime``.
         - ``enforce_retention=False`` allows a retention period shorter than the table's. Readers of
           older versions, and writers that have not committed yet, may then lose files.
+        - ``keep_versions``: older versions whose files stay this time. A later vacuum does not know
+          them; use :meth:`tag` to keep a version.
         - ``log_commits=False`` leaves out the two commits that record the vacuum in the history.
           Without files to delete there are none.
         - ``user_metadata``: a text of your own in these commits.
@@ -589,6 +597,7 @@ class Table:
             "dry_run": arguments.flag("dry_run", dry_run),
             "enforce_retention": arguments.flag("enforce_retention", enforce_retention),
             "log_commits": arguments.flag("log_commits", log_commits),
+            "keep_versions": arguments.integers("keep_versions", keep_versions),
             "user_metadata": arguments.words("user_metadata", user_metadata),
         }
         return vacuum(self, options, inventory)
@@ -669,6 +678,108 @@ class Table:
         RepairResult(dry_run=True, actions=0, ok=True)
         """
         return repair_located(self._given, dry_run, level, options)
+
+    @takes(Committing)
+    def restore(
+        self,
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        *,
+        dry_run: bool = False,
+        ignore_missing_files: bool = False,
+        **options: Unpack[Committing],
+    ) -> RestoreResult:
+        """Brings the table back to an older version, in a new version.
+
+        The version is given by its number, or by a ``timestamp`` (a ``datetime`` with a zone, or
+        ISO text with one) at which it was the newest. Rows, schema, partitioning, clustering and
+        properties go back. Features, row ids, identity columns and in-commit timestamps never go
+        back. Only the log is read, and no data file is written. Older versions stay, so a restore
+        can be undone by another one.
+
+        If other writers change the table meanwhile, the restore starts again on top of their
+        commits. A file of the older version that was deleted is an error before the commit.
+
+        - ``dry_run=True`` commits nothing, and returns the metrics that the restore would have.
+        - ``ignore_missing_files=True`` restores the files that still exist. The rows of the others
+          are lost.
+        - ``user_metadata``: a text of your own, which the history keeps.
+        - ``timeout``: the seconds to keep trying while other writers commit first.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/restore-rows", pa.table({"id": [1, 2, 3]})).table
+        >>> _ = table.delete("id > 1")
+        >>> result = table.restore(version=0)
+        >>> result.version, result.table.count()
+        (2, 3)
+        """
+        if (version is None) == (timestamp is None):
+            raise TypeError("give either version or timestamp")
+        given = {
+            **checked(options),
+            "version": arguments.integer("version", version),
+            "timestamp_ms": None if timestamp is None else milliseconds("timestamp", timestamp),
+            "dry_run": arguments.flag("dry_run", dry_run),
+            "ignore_missing_files": arguments.flag("ignore_missing_files", ignore_missing_files),
+        }
+        return restore(self, given)
+
+    def tag(self, name: str, version: int | None = None, *, replace: bool = False) -> Table:
+        """Names a version, by default the version of this handle, and returns the table as of that
+        commit.
+
+        A tagged version stays readable: :meth:`vacuum` keeps its files, and the cleanup of the log
+        keeps its log files. Other engines keep the tag, which is a property of the table, but their
+        vacuum and their cleanup do not know it. ``lakebed.Table(uri, tag=name)`` opens the version.
+
+        A version whose files were deleted cannot be tagged. ``replace=True`` allows a tag to move
+        from another version. Names have letters, digits, ``.``, ``_`` and ``-``.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/tag-version", pa.table({"id": [1, 2, 3]})).table
+        >>> _ = table.tag("audit-2026-q3")
+        >>> _ = table.delete("id > 1")
+        >>> lb.Table("memory://docs/tag-version", tag="audit-2026-q3").count()
+        3
+        """
+        given = arguments.given("name", arguments.text("name", name))
+        wanted = arguments.integer("version", version)
+        wanted = self.version if wanted is None else wanted
+        return self._with(self._table.tag(given, wanted, arguments.flag("replace", replace)))
+
+    def tags(self) -> tuple[Tag, ...]:
+        """Returns the tags of the newest version of the table, by name.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/tags", pa.table({"id": [1]})).table
+        >>> [(tag.name, tag.version) for tag in table.tag("first").tags()]
+        [('first', 0)]
+        """
+        return tags(self._table.tags())
+
+    def drop_tag(self, name: str) -> Table:
+        """Drops a tag, and returns the table as of that commit.
+
+        The next vacuum and the next cleanup may delete what only the tag kept.
+        """
+        return self._with(self._table.drop_tag(arguments.given("name", arguments.text("name", name))))
+
+    def diff(self, start: int, end: int | None = None) -> VersionDifference:
+        """Returns what changed from the version ``start`` to the version ``end``, by default the
+        version of this handle: schema, properties, features, files and commits.
+
+        Only the log is read. ``end`` may be older than ``start``.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/diff-versions", pa.table({"id": [1, 2, 3]})).table
+        >>> _ = table.append(pa.table({"id": [4]}))
+        >>> found = table.diff(0, 1)
+        >>> found.files.added_rows, [commit.operation for commit in found.commits]
+        (1, ['WRITE'])
+        """
+        first = arguments.given("start", arguments.integer("start", start))
+        last = arguments.integer("end", end)
+        return diff(self, first, self.version if last is None else last)
 
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()

@@ -9,6 +9,7 @@ mod house;
 mod model;
 mod optimize;
 mod repair;
+mod restore;
 mod scan;
 mod snapshot;
 mod transaction;

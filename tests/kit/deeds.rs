@@ -11,6 +11,7 @@ use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed::dml::write::{PartitionMode, WriteMode, WriteOptions, WriteOutcome};
 use lakebed::dml::{ChangeOptions, ChangeOutcome};
 use lakebed::optimize::{Layout, OptimizeOptions, OptimizeOutcome};
+use lakebed::restore::{RestoreOptions, RestoreOutcome};
 use lakebed::{RecordBatchStream, Result, Snapshot, Table};
 
 use crate::lake::stream_of;
@@ -57,6 +58,8 @@ pub enum Verb<W, S> {
     Compact,
     /// Clusters rows. No row changes.
     Cluster,
+    /// Goes back to a version. The rows of the deed are the rows of that version.
+    Restore(u64),
 }
 
 /// A verb with the rows that it adds.
@@ -108,7 +111,7 @@ impl<M: Model> Deed<M> {
     fn removes(&self, row: &M::Row) -> bool {
         match self.verb {
             Verb::Append | Verb::Update(..) | Verb::Compact | Verb::Cluster => false,
-            Verb::Overwrite => true,
+            Verb::Overwrite | Verb::Restore(_) => true,
             Verb::Delete(condition) | Verb::ReplaceWhere(condition) => M::holds(condition, row),
             Verb::ReplacePartitions => self.rows.iter().any(|new| M::is_same_partition(new, row)),
             Verb::Upsert => self.rows.iter().any(|new| M::has_same_keys(new, row)),
@@ -140,6 +143,11 @@ impl<M: Model> Deed<M> {
                     ..OptimizeOptions::default()
                 };
                 table.optimize().options(optimize).run().await.map(Done::from)
+            }
+            Verb::Restore(version) => {
+                let user_metadata = options.user_metadata;
+                let options = RestoreOptions { version: Some(version), user_metadata, ..RestoreOptions::default() };
+                table.restore().options(options).run().await.map(Done::from)
             }
             Verb::Append | Verb::Overwrite | Verb::ReplaceWhere(_) | Verb::ReplacePartitions => {
                 table.write(self.data()).options(self.write_options(options)).run().await.map(Done::from)
@@ -193,5 +201,12 @@ impl From<OptimizeOutcome> for Done {
     fn from(outcome: OptimizeOutcome) -> Self {
         let OptimizeOutcome { version, commits, snapshot, metrics, .. } = outcome;
         Self { version, committed: commits > 0, conflicts: metrics.conflicts, snapshot }
+    }
+}
+
+impl From<RestoreOutcome> for Done {
+    fn from(outcome: RestoreOutcome) -> Self {
+        let RestoreOutcome { version, committed, snapshot, metrics, .. } = outcome;
+        Self { version, committed, conflicts: metrics.conflicts, snapshot }
     }
 }

@@ -33,6 +33,7 @@ PAGES = [
     "docs/check.md",
     "docs/deltalake.md",
     "docs/guide.md",
+    "docs/versions.md",
 ]
 
 

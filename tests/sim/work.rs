@@ -193,7 +193,7 @@ impl Work {
                 Which::Odd => true,
             },
             Verb::Upsert => rows.iter().any(|new| spans_writer(new.writer)) && rows.iter().any(|new| spans_number(new.number)),
-            Verb::Overwrite => true,
+            Verb::Overwrite | Verb::Restore(_) => true,
             Verb::ReplacePartitions => !shape.is_partitioned || rows.iter().any(|new| spans_part(new.part)),
         }
     }

@@ -205,8 +205,15 @@ impl Table {
         enter(py, async move { snapshot.transaction_version(&app_id).await })
     }
 
-    fn detail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let snapshot = self.snapshot(py)?;
+    #[pyo3(signature = (version = None))]
+    fn detail<'py>(&self, py: Python<'py>, version: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
+        let snapshot = match version {
+            None => self.snapshot(py)?,
+            Some(version) => {
+                let table = self.table(py)?;
+                enter(py, async move { table.snapshot_at(version).await })?
+            }
+        };
         let detail = enter(py, async move { snapshot.detail().await })?;
         let found = PyDict::new(py);
         found.set_item("id", detail.id)?;
@@ -221,6 +228,8 @@ impl Table {
         found.set_item("num_files", detail.num_files)?;
         found.set_item("size_bytes", detail.size_bytes)?;
         found.set_item("properties", detail.properties)?;
+        let tags: Vec<_> = detail.tags.into_iter().map(|tag| (tag.name, tag.version, tag.created_at_ms)).collect();
+        found.set_item("tags", tags)?;
         found.set_item("protocol", json_to_py(py, &to_json(|| serde_json::to_value(&detail.protocol))?)?)?;
         Ok(found)
     }

@@ -6,6 +6,7 @@ use futures::TryStreamExt;
 use lakebed_core::action::Protocol;
 
 use crate::scan::plan::{Plan, PlanOptions};
+use crate::tags::Tag;
 use crate::{Result, Snapshot};
 
 /// The description of a table.
@@ -37,6 +38,9 @@ pub struct Detail {
     pub properties: BTreeMap<String, String>,
     /// The features that readers and writers of the table must support.
     pub protocol: Protocol,
+    /// The tags that this version of the table has. lakebed keeps the versions that they name
+    /// readable.
+    pub tags: Vec<Tag>,
 }
 
 impl Snapshot {
@@ -61,6 +65,7 @@ impl Snapshot {
             size_bytes,
             properties: properties.collect(),
             protocol: this.protocol().clone(),
+            tags: this.tags()?,
         })
     }
 

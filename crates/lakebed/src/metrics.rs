@@ -47,6 +47,7 @@ pub(crate) enum HistoryOf {
     Optimize,
     VacuumStart,
     VacuumEnd,
+    Restore,
 }
 
 /// A metric, which may be unknown.

@@ -51,6 +51,8 @@ pub struct SnapshotOptions {
     /// The version is the one that was the latest at this timestamp, in milliseconds since the
     /// epoch.
     pub timestamp_ms: Option<i64>,
+    /// The version is the one with this tag.
+    pub tag: Option<String>,
     /// The id that the table must have in the version.
     pub id: Option<String>,
 }
@@ -159,6 +161,12 @@ impl Table {
 
     /// Returns the snapshot that the options select.
     pub async fn snapshot_with(&self, options: &SnapshotOptions) -> Result<Snapshot> {
+        if let Some(tag) = &options.tag {
+            return match (options.version, options.timestamp_ms, &options.id) {
+                (None, None, None) => self.snapshot_of_tag(tag).await,
+                _ => Err(Error::invalid_input("give a tag alone: it names a version")),
+            };
+        }
         match (options.version, options.timestamp_ms, &options.id) {
             (Some(_), Some(_), _) => Err(Error::invalid_input("give version or timestamp, not both")),
             (None, _, Some(_)) => Err(Error::invalid_input("id: it goes with a version")),
@@ -167,6 +175,13 @@ impl Table {
             (None, Some(timestamp_ms), None) => self.snapshot_at_timestamp(timestamp_ms).await,
             (None, None, None) => self.snapshot().await,
         }
+    }
+
+    /// Returns the version that the newest version names with this tag.
+    pub async fn snapshot_of_tag(&self, tag: &str) -> Result<Snapshot> {
+        let latest = self.snapshot().await?.by_log().await?;
+        let version = latest.find_tag(tag)?.version;
+        if version == latest.version() { Ok(latest) } else { self.snapshot_at(version).await }
     }
 
     /// Returns the version that was the latest at this timestamp, in milliseconds since the epoch.

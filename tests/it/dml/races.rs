@@ -95,6 +95,11 @@ fn cluster() -> Deed {
     Deed { verb: Verb::Cluster, rows: Vec::new() }
 }
 
+/// Goes back to the first file.
+fn restore() -> Deed {
+    Deed { verb: Verb::Restore(0), rows: (1..=10).map(|id| (id, 0)).collect() }
+}
+
 async fn run(deed: &Deed, table: &Table, retries: bool) -> Result<Done> {
     deed.run(table, WriteOptions::default(), retries).await
 }
@@ -149,8 +154,8 @@ async fn check_race(first: &Deed, second: &Deed, has_vectors: bool, retries: boo
     assert!(early.committed && early.conflicts == 0, "{told}: {early:?}");
     let one_by_one = second.apply(&first.apply(&before));
     let found = rows(&lake).await;
-    // An overwrite with a predicate is always retried.
-    let is_replaced = matches!(second.verb, Verb::ReplaceWhere(_));
+    // An overwrite with a predicate and a restore are always retried.
+    let is_replaced = matches!(second.verb, Verb::ReplaceWhere(_) | Verb::Restore(_));
     match (fate, late) {
         (Together, Ok(done)) => {
             assert_eq!(found, one_by_one, "{told}");
@@ -185,6 +190,18 @@ async fn appends_come_after_anything() {
         check(first.clone(), append(101, 0), Together, Together).await;
         check(first.clone(), append(3, 7), Together, Together).await;
     }
+}
+
+#[tokio::test]
+async fn restore_runs_again_after_any_change_of_files() {
+    for first in [append(100, 0), delete(3, 3), delete(1, 20), update(13, 13), replace(8, 12), upsert(20, 21), compact()] {
+        check(first, restore(), Again, Again).await;
+    }
+    // Changes that read rows lose them to the restore.
+    for second in [delete(13, 13), update(3, 13), replace(8, 12), upsert(20, 21)] {
+        check(restore(), second, Again, Again).await;
+    }
+    check(restore(), append(100, 0), Together, Together).await;
 }
 
 #[tokio::test]

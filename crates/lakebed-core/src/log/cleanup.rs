@@ -7,10 +7,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::segment::{self, ListedLogFile, readable_versions};
-use crate::path::{LogKind, LogPath};
+use crate::path::{LogKind, LogPath, checksum_name, commit_name};
 
 /// Days begin at midnight UTC.
 const DAY_MS: i64 = 86_400_000;
@@ -24,6 +24,8 @@ pub struct CleanupRules {
     /// Checkpoints before this version are protected: either all of them are deleted with their
     /// commits, or none.
     pub protected_before: u64,
+    /// Older versions that stay readable.
+    pub pinned: BTreeSet<u64>,
     /// Broken checkpoints. They stay, but no version may depend on them.
     pub unusable: HashSet<String>,
 }
@@ -55,10 +57,13 @@ pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPla
     if !has_commit || first_version < rules.protected_before {
         return None;
     }
+    let pinned = pinned_files(listed, rules, first_version);
     let (goes, stays): (Vec<&ListedLogFile>, Vec<&ListedLogFile>) =
-        listed.iter().partition(|file| is_superseded(&file.path, first_version));
+        listed.iter().partition(|file| is_superseded(&file.path, first_version) && !pinned.contains(&file.path.name));
     let stays: Vec<ListedLogFile> = stays.into_iter().cloned().collect();
-    let needed = readable_versions(listed, &rules.unusable).split_off(&first_version);
+    let readable = readable_versions(listed, &rules.unusable);
+    let needed: BTreeSet<u64> =
+        readable.into_iter().filter(|version| *version >= first_version || rules.pinned.contains(version)).collect();
     if goes.is_empty() || !readable_versions(&stays, &rules.unusable).is_superset(&needed) {
         return None;
     }
@@ -67,6 +72,26 @@ pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPla
     // it.
     files.sort_by_cached_key(|path| (path.version, !matches!(path.kind, LogKind::Checkpoint(_)), path.name.clone()));
     Some(CleanupPlan { first_version, files })
+}
+
+/// Returns the names of the files that make the pinned versions. A version that cannot be rebuilt
+/// any more needs no file. Commits count and no compactions, because some readers ignore these.
+fn pinned_files(listed: &[ListedLogFile], rules: &CleanupRules, first_version: u64) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for &version in rules.pinned.iter().filter(|version| **version < first_version) {
+        let is_compaction = |path: &LogPath| matches!(path.kind, LogKind::Compaction { .. });
+        let plain: Vec<ListedLogFile> = listed.iter().filter(|file| !is_compaction(&file.path)).cloned().collect();
+        let Ok(segment) = segment::plan(&plain, Some(version), &rules.unusable) else { continue };
+        let begins = segment.checkpoint.as_ref().map_or(version, |checkpoint| checkpoint.version);
+        if let Some(checkpoint) = segment.checkpoint {
+            names.extend(checkpoint.files.into_iter().map(|file| file.path.name));
+        }
+        names.extend(segment.commits.into_iter().map(|path| path.name));
+        // Some readers cannot read a checkpoint without its commit. The checksum makes the version
+        // cheap to open.
+        names.extend([commit_name(begins), checksum_name(version)]);
+    }
+    names
 }
 
 fn is_superseded(path: &LogPath, first_version: u64) -> bool {

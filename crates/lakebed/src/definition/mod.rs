@@ -11,6 +11,7 @@ mod evolve;
 mod iceberg;
 mod new_table;
 mod register;
+mod restored;
 mod value;
 
 pub(crate) use evolve::data_schema;

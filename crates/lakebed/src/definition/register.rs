@@ -6,6 +6,7 @@ use lakebed_io::store::Store;
 
 use super::value::Definition;
 use crate::clustering::CLUSTERING_DOMAIN;
+use crate::tags::take_over_tags;
 use crate::transaction::{CommitSettings, Transaction};
 use crate::{Result, Snapshot};
 
@@ -44,10 +45,12 @@ impl Definition {
         Ok(())
     }
 
-    /// Registers a new definition that replaces a table. The table keeps its id and all features
-    /// that it has.
+    /// Registers a new definition that replaces a table. The table keeps its id, its tags and
+    /// all features that it has.
     pub(crate) async fn register_in_place_of(&self, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
-        transaction.set_metadata(Metadata { id: snapshot.metadata().id.clone(), ..self.metadata.clone() });
+        let mut metadata = Metadata { id: snapshot.metadata().id.clone(), ..self.metadata.clone() };
+        take_over_tags(&mut metadata, snapshot.metadata());
+        transaction.set_metadata(metadata);
         transaction.raise_protocol(&self.protocol)?;
         end_clustering(self, transaction, snapshot).await?;
         self.set_domains(transaction);

@@ -151,6 +151,11 @@ impl Transaction {
         self.draft.removes.push(Removal { files, data_change });
     }
 
+    /// Adds files of an older version back, in the form in which that version had them.
+    pub fn restore(&mut self, files: FileBatch) {
+        self.draft.restored.push(files);
+    }
+
     /// Adds a change data file that may not be flushed to disk yet. The commit waits for that.
     pub fn add_changes(&mut self, file: Cdc, unflushed: Unflushed) {
         self.draft.cdc.push(file);

@@ -32,6 +32,12 @@ impl ReadSet {
         self.reads.whole_table();
     }
 
+    /// Records that the list of the table's files was read. Any commit of another writer that adds
+    /// or removes files conflicts with that, even if no row changes.
+    pub fn list_of_files(&mut self) {
+        self.reads.list_of_files();
+    }
+
     /// Records that the rows that a filter matches were read. Rows that other writers add later
     /// count too.
     pub fn matching(&mut self, pruner: Arc<Pruner>) {

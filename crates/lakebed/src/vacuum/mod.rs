@@ -1,7 +1,7 @@
 //! VACUUM: deletes files that no version within the retention period needs.
 //!
 //! First, the files to keep are collected (`retained`): all data files and deletion vector files of
-//! the newest version and of the tombstones within the retention period. Candidates for deletion
+//! the newest version, of the tombstones within the retention period, and of tagged versions. Candidates for deletion
 //! come from one of three sources: a walk through the folders (`folders`), the commits since the
 //! last vacuum (`commits`), or a list of the caller (`inventory`). Hidden files (`hidden_names`)
 //! and files within the retention period are not candidates. Before files are deleted, the newest

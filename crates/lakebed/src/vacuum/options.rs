@@ -1,5 +1,6 @@
 //! The options of a vacuum.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -19,6 +20,9 @@ pub struct VacuumOptions {
     /// readers of an older version and writers that have not committed yet may lose their files.
     /// Then no other process may use the table meanwhile.
     pub enforce_retention: bool,
+    /// Older versions whose files this vacuum keeps, in addition to the tagged versions. A later
+    /// vacuum does not know them.
+    pub keep_versions: BTreeSet<u64>,
     /// Whether nothing is deleted or written. The outcome then contains the files that would be
     /// deleted.
     pub dry_run: bool,
@@ -48,6 +52,7 @@ impl Default for VacuumOptions {
             mode: VacuumMode::Full,
             retention: None,
             enforce_retention: true,
+            keep_versions: BTreeSet::new(),
             dry_run: false,
             log_commits: true,
             user_metadata: None,

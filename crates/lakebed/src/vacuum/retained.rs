@@ -1,12 +1,12 @@
-//! The files that a vacuum keeps: the data files and deletion vector files of a version and of the
-//! tombstones within the retention period.
+//! The files that a vacuum keeps: the data files and deletion vector files of a version, of the
+//! tombstones within the retention period, and of the older versions that tags or the caller name.
 //!
 //! A file is stored as a hash of its path below the table, 16 bytes for each. The location of an
 //! absolute path cannot be compared for sure, because one store has many names: mounts, links and
 //! other endpoints. So an absolute path keeps every file below the table with the same file name.
 //! File names are generated to be unique, so this keeps no other file.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::pin::pin;
 
 use arrow_array::RecordBatch;
@@ -23,7 +23,8 @@ use lakebed_io::{checkpoint, store::Store};
 
 use super::retention::Retention;
 use crate::scan::plan::{Plan, PlanOptions};
-use crate::snapshot::runs_at_once;
+use crate::snapshot::{load, runs_at_once};
+use crate::tags::Tag;
 use crate::{Error, ErrorKind, Result, Snapshot};
 
 /// The columns of a tombstone that determine which files it keeps.
@@ -38,14 +39,27 @@ pub(super) struct RetainedFiles {
     paths: HashSet<FileKey>,
     /// The file names of absolute paths.
     names: HashSet<FileKey>,
+    /// The older versions that the caller keeps.
+    wanted: BTreeSet<u64>,
+    /// The older versions whose files were collected.
+    pinned: BTreeSet<u64>,
 }
 
 impl RetainedFiles {
-    /// Collects the files that a version and the retention period keep.
-    pub(super) async fn read(snapshot: &Snapshot, retention: Retention) -> Result<Self> {
+    /// Collects the files that a version, its tags, these versions and the retention period keep.
+    pub(super) async fn read(snapshot: &Snapshot, retention: Retention, wanted: &BTreeSet<u64>) -> Result<Self> {
         let (table_id, version) = (snapshot.metadata().id.clone(), snapshot.version());
-        let mut kept = Self { retention, table_id, version, paths: HashSet::new(), names: HashSet::new() };
+        let mut kept = Self {
+            retention,
+            table_id,
+            version,
+            paths: HashSet::new(),
+            names: HashSet::new(),
+            wanted: wanted.clone(),
+            pinned: BTreeSet::new(),
+        };
         kept.take_version(snapshot).await?;
+        kept.take_pinned(snapshot).await?;
         Ok(kept)
     }
 
@@ -71,14 +85,37 @@ impl RetainedFiles {
             _ => self.take_version(snapshot).await?,
         }
         (self.table_id, self.version) = (snapshot.metadata().id.clone(), snapshot.version());
+        self.take_pinned(snapshot).await
+    }
+
+    /// Adds the files of the older versions that tags or the caller name.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, because its files are unknown then.
+    async fn take_pinned(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let tags = snapshot.tags()?;
+        let wanted: BTreeSet<u64> = self.wanted.iter().copied().chain(tags.iter().map(|tag| tag.version)).collect();
+        for version in wanted {
+            if version == snapshot.version() || !self.pinned.insert(version) {
+                continue;
+            }
+            let older = load(snapshot.store().clone(), snapshot.env().clone(), Some(version)).await;
+            let older = older.map_err(|error| cannot_keep(snapshot, &tags, version, &error))?.by_log().await?;
+            self.take_files_of(&older).await?;
+        }
         Ok(())
     }
 
-    async fn take_version(&mut self, snapshot: &Snapshot) -> Result<()> {
+    async fn take_files_of(&mut self, snapshot: &Snapshot) -> Result<()> {
         let mut files = Plan::new(snapshot, None, PlanOptions::default())?.files();
         while let Some(batch) = files.try_next().await? {
             self.take_files(&batch)?;
         }
+        Ok(())
+    }
+
+    async fn take_version(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.take_files_of(snapshot).await?;
         let mut log = snapshot.readable_log().await?;
         while let Err(error) = self.take_tombstones(log.snapshot()).await {
             log.mend(error).await?;
@@ -173,6 +210,16 @@ impl RetainedFiles {
             };
         }
     }
+}
+
+fn cannot_keep(snapshot: &Snapshot, tags: &[Tag], version: u64, error: &Error) -> Error {
+    let who = match tags.iter().find(|tag| tag.version == version) {
+        Some(tag) => {
+            format!("tag {:?} names version {version}, which cannot be read, so its files are unknown: drop the tag", tag.name)
+        }
+        None => format!("keep_versions names version {version}, which cannot be read"),
+    };
+    Error::new(error.kind().clone(), format!("{}: {who}: {}", snapshot.url(), error.message()))
 }
 
 /// The actions of a commit that keep their files.

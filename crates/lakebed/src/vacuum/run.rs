@@ -51,7 +51,7 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
             due.as_ref().map_or_else(|| stream::empty().boxed(), |due| due.files(hidden, cutoff_ms))
         }
     };
-    let kept = RetainedFiles::read(&snapshot, retention).await?;
+    let kept = RetainedFiles::read(&snapshot, retention, &options.keep_versions).await?;
     let mut work = VacuumRun::new(table, options, retention, kept, snapshot);
     work.clear(&mut source).await?;
     if !work.options.dry_run {

@@ -51,6 +51,32 @@ fn plan_cleanup_deletes_older_files_by_version() {
 }
 
 #[test]
+fn plan_cleanup_keeps_files_of_pinned_versions() {
+    let mut listed: Vec<ListedLogFile> = (0..9).map(commit_file).collect();
+    listed.extend([checkpoint_file(2), checkpoint_file(4), checkpoint_file(6), log_file("00000000000000000003.crc")]);
+    listed.push(log_file("00000000000000000003.00000000000000000005.compacted.json"));
+    let names = |pinned: &[u64]| -> Vec<String> {
+        let rules = CleanupRules { pinned: pinned.iter().copied().collect(), ..rules(7) };
+        let plan = plan(&listed, &rules).unwrap();
+        assert_eq!(plan.first_version, 6);
+        plan.files.iter().map(|path| path.name.trim_start_matches('0').to_owned()).collect()
+    };
+    let compacted = "3.00000000000000000005.compacted.json";
+    assert_eq!(names(&[3]), [".json", "1.json", compacted, "4.checkpoint.parquet", "4.json", "5.json"]);
+    assert_eq!(
+        names(&[0, 5]),
+        ["1.json", "2.checkpoint.parquet", "2.json", compacted, "3.crc", "3.json"],
+        "the first version needs no checkpoint"
+    );
+    assert_eq!(names(&[6, 8, 99]), names(&[]), "newer versions stay anyhow");
+    // Without its commits, a pinned version cannot be kept.
+    let mut torn = listed.clone();
+    torn.retain(|file| file.path.name != commit_file(3).path.name);
+    let pinned = CleanupRules { pinned: BTreeSet::from([3]), ..rules(7) };
+    assert_eq!(plan(&torn, &pinned), plan(&torn, &rules(7)));
+}
+
+#[test]
 fn without_ground_to_stand_on_nothing_goes() {
     let commits: Vec<ListedLogFile> = (0..8).map(commit_file).collect();
     assert_eq!(plan(&commits, &rules(6)), None, "no checkpoint");

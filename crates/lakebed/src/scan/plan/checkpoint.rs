@@ -145,10 +145,10 @@ fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns
         column::BASE_ROW_ID,
         column::DEFAULT_ROW_COMMIT_VERSION,
     ];
-    if !plan.snapshot.partition_columns().is_empty() || plan.options.whole_actions {
+    if !plan.snapshot.partition_columns().is_empty() || plan.options.whole_actions || plan.options.tombstones {
         names.push(column::PARTITION_VALUES);
     }
-    if plan.options.complete_bounds {
+    if plan.options.complete_bounds || plan.options.tombstones {
         names.push(column::TAGS);
     }
     if plan.options.whole_actions {

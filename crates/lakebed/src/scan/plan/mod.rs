@@ -46,6 +46,8 @@ pub struct PlanOptions {
     pub exact_metrics: bool,
     /// Include everything that the log says about the files. Writing a checkpoint needs it.
     pub whole_actions: bool,
+    /// Include everything that a tombstone keeps of a file.
+    pub tombstones: bool,
     /// Include the columns that [`Plan::complete_bounds`] needs.
     pub complete_bounds: bool,
 }
