@@ -142,6 +142,26 @@ async fn violated_constraint_is_found_in_rows() {
 }
 
 #[tokio::test]
+async fn wrong_generated_column_is_found_in_rows() {
+    for (expression, expected) in [("id - id", vec![]), ("id", vec![FindingKind::GeneratedColumnWrong])] {
+        let lake = Lake::new(false).await;
+        edit(&lake, 0, |action| {
+            if let Some(text) = action.pointer_mut("/metaData/schemaString") {
+                let mut schema: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+                schema["fields"][1]["metadata"]["delta.generationExpression"] = expression.into();
+                *text = schema.to_string().into();
+            }
+            if action.get("protocol").is_some() {
+                *action = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}});
+            }
+        })
+        .await;
+        let found: Vec<FindingKind> = check(&lake.process(3), Level::Rows).await.counts.into_keys().collect();
+        assert_eq!(found, expected, "{expression}");
+    }
+}
+
+#[tokio::test]
 async fn repeated_row_ids_are_found_in_rows() {
     let lake = Lake::with(&[("delta.enableRowTracking", true)], None).await;
     assert!(check(&lake.process(2), Level::History).await.is_ok());

@@ -78,6 +78,18 @@ def test_generated_columns_and_constraints_are_checked(tmp_path: Path) -> None:
     assert found.message == "CHECK constraint small (id < 2) is not met by a row with id = 2"
 
 
+def test_null_in_column_that_forbids_it_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    lb.write(path, pa.table({"id": [1, None]}))
+    commit = path / "_delta_log" / f"{0:020}.json"
+    commit.write_text(commit.read_text().replace(r"\"nullable\":true", r"\"nullable\":false"))
+    (path / "_delta_log" / f"{0:020}.crc").unlink()
+    assert lb.check(path, "footers").ok
+    (found,) = lb.check(path, "rows").findings
+    assert (found.kind, found.column) == ("constraint_violated", "id")
+    assert found.message == "column id must not be null, but 1 of its rows are"
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -86,7 +86,7 @@ def test_health_can_be_shown_and_exported(tmp_path: Path) -> None:
     health = lb.write(tmp_path / "t", rows(1)).table.health()
     assert repr(health).splitlines()[:2] == [
         "Health(version=0, files=1, judgement='ok')",
-        "  ok    small_files: 1 of 1 files are small; combined they are 0 fewer",
+        "  ok    small_files: 0 of 1 files are small; combined they are 0 fewer",
     ]
     table = health.to_arrow()
     assert table.num_rows == len(health.measures)

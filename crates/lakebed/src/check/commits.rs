@@ -33,6 +33,8 @@ pub(super) struct CheckedLog {
     pub(super) broken: BTreeSet<u64>,
     /// The versions of commits that were read.
     pub(super) read: BTreeSet<u64>,
+    /// Whether a commit was deleted after it was listed, as a cleanup does.
+    pub(super) has_changed: bool,
 }
 
 impl CheckedLog {
@@ -57,7 +59,15 @@ impl CheckedLog {
             let message = format!("{}: there is no Delta table here (no commits in {LOG_DIR})", store.url());
             return Err(Error::new(ErrorKind::TableNotFound, message));
         };
-        Ok(Self { listed, hint, checkpoints: complete, newest, broken: BTreeSet::new(), read: BTreeSet::new() })
+        Ok(Self {
+            listed,
+            hint,
+            checkpoints: complete,
+            newest,
+            broken: BTreeSet::new(),
+            read: BTreeSet::new(),
+            has_changed: false,
+        })
     }
 
     /// Checks what the listing shows, and reads the commits above the newest checkpoint.
@@ -105,6 +115,7 @@ impl CheckedLog {
             self.read.insert(path.version);
             reporter.add(1);
             let Err(error) = read else { continue };
+            self.has_changed |= error.is_not_found();
             self.broken.insert(path.version);
             findings.report(match path.version >= first {
                 true => Finding::new(FindingKind::CommitUnreadable, error.message()).file(&path.name).version(path.version),

@@ -206,7 +206,13 @@ impl RowCheck {
         checked: &mut CheckedFile,
     ) -> Result<()> {
         if let Some(conditions) = &self.conditions {
-            conditions.check(batch, path, checked)?;
+            match conditions.check(batch, path, checked) {
+                // An expression may fail, such as a division by zero.
+                Err(error) if is_of_conditions(&error) => {
+                    checked.report(Finding::new(FindingKind::ConditionsUnchecked, error.message()).file(path));
+                }
+                done => done?,
+            }
         }
         for (index, column) in self.columns.columns.iter().enumerate() {
             let Some(values) = values_of(batch, &column.path) else { continue };
@@ -283,6 +289,13 @@ impl Conditions {
         }
         Ok(())
     }
+}
+
+fn is_of_conditions(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Predicate | ErrorKind::ConstraintViolation | ErrorKind::InvalidInput | ErrorKind::SchemaMismatch
+    )
 }
 
 fn differ(stored: &ArrayRef, computed: &ArrayRef) -> Result<bool> {

@@ -14,13 +14,23 @@ use super::state::CheckedState;
 use super::{files, footers, history, rows, state};
 use crate::{ErrorKind, Result, Table};
 
+/// The most times that the log is listed, if others clean it up meanwhile.
+const MOST_TRIES: usize = 4;
+
 /// Checks the newest version of a table.
 pub(super) async fn run(table: &Table, options: &CheckOptions, watcher: Option<CheckWatcher>) -> Result<CheckOutcome> {
     let mut findings = Findings::new(options.limit);
     let begin = |level, total| LevelReporter::begin(watcher.as_ref(), level, total);
     let mut log = CheckedLog::list(table.store(), &mut findings).await?;
-    let needed = log.commits().filter(|path| path.version >= log.first_needed()).count();
-    log.check(table.store(), &mut findings, &mut begin(Level::Log, Some(needed as u64))).await?;
+    for attempt in 1.. {
+        let needed = log.commits().filter(|path| path.version >= log.first_needed()).count();
+        log.check(table.store(), &mut findings, &mut begin(Level::Log, Some(needed as u64))).await?;
+        if !log.has_changed || attempt == MOST_TRIES {
+            break;
+        }
+        findings = Findings::new(options.limit);
+        log = CheckedLog::list(table.store(), &mut findings).await?;
+    }
     let newest = newest_readable(table, &log.listed, &log.broken, &Default::default()).await?;
     let opened = newest.snapshot.as_ref().map(crate::Snapshot::version);
     report_unopened(table, &log, newest, &mut findings).await?;

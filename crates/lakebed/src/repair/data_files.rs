@@ -137,8 +137,9 @@ async fn describe_files(snapshot: &Snapshot, paths: &HashSet<&str>, settings: Co
         }
         transaction.read().files(&batch)?;
     }
-    let count = described.len() as u64;
+    let is_needed = !described.is_empty();
     transaction.add(described);
-    let operation = Operation::new("COMPUTE STATS").with("predicate", "[]").with_metrics([("numUpdatedFiles", count)]);
-    Ok((count > 0).then_some((transaction, operation)))
+    // Delta Spark names the operation so, and records no metrics.
+    let operation = Operation::new("COMPUTE STATS").with("predicate", "[]");
+    Ok(is_needed.then_some((transaction, operation)))
 }
