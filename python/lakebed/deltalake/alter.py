@@ -109,6 +109,8 @@ class TableAlterer:
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
         """Lets a column have nulls."""
+        if any(one.name == column_name and one.nullable for one in self.table.schema().fields):
+            raise DeltaError(f"drop_column_not_null: column {column_name} may have nulls already")
         commit, hooks = commit_properties, post_commithook_properties
         self._change(
             "drop_column_not_null", commit, hooks, lambda alter: pending.method(alter, "set_nullable")(column_name, True)
