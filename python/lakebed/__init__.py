@@ -14,9 +14,10 @@ import atexit
 
 from lakebed import _lakebed, arguments
 from lakebed._lakebed import __version__
-from lakebed.alter import Alter
+from lakebed.alter import Alter, AlterTogether
 from lakebed.changes import Changes
 from lakebed.checker import CheckProgress, CheckResult, Finding, check
+from lakebed.columns import Identity, column
 from lakebed.detail import Checkpoint, Detail, Protocol
 from lakebed.dml import Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
@@ -59,6 +60,7 @@ from lakebed.writer import create, write
 
 __all__ = [
     "Alter",
+    "AlterTogether",
     "ChangeMetrics",
     "ChangeResult",
     "Changes",
@@ -79,6 +81,7 @@ __all__ = [
     "HealthMeasure",
     "History",
     "HistoryEntry",
+    "Identity",
     "InvalidInputError",
     "LakebedError",
     "Merge",
@@ -111,6 +114,7 @@ __all__ = [
     "WriteMetrics",
     "__version__",
     "check",
+    "column",
     "create",
     "exists",
     "finish_background",

@@ -1,6 +1,7 @@
 //! Tests of the public API on an in-memory store, and of the modules of the crates. Each folder has
 //! the name of a module of `lakebed` that it tests.
 
+mod alter;
 mod changes;
 mod check;
 mod checkpoint;

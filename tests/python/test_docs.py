@@ -16,6 +16,7 @@ import pytest
 import lakebed
 import lakebed.changes
 import lakebed.checker
+import lakebed.columns
 import lakebed.deltalake
 import lakebed.dml
 import lakebed.reader
@@ -30,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 #: The pages whose Python blocks run without Spark.
 PAGES = [
     "README.md",
+    "docs/alter.md",
     "docs/check.md",
     "docs/deltalake.md",
     "docs/guide.md",
@@ -67,6 +69,7 @@ def test_blocks_of_spark_page_run(spark: Any) -> None:
         lakebed.reader,
         lakebed.checker,
         lakebed.repairer,
+        lakebed.columns,
         lakebed.scan,
         lakebed.writer,
     ],

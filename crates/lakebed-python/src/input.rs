@@ -22,7 +22,7 @@ use tokio::sync::mpsc::channel;
 
 use self::items::Items;
 use self::of_python::OfPython;
-pub use self::schema::schema_of;
+pub use self::schema::{no_columns, schema_of};
 use self::stream::InputStream;
 use crate::error::to_py;
 

@@ -34,6 +34,8 @@ use pyo3::prelude::*;
 mod _lakebed {
     use super::*;
     #[pymodule_export]
+    use crate::alter::{column_schema, delta_type};
+    #[pymodule_export]
     use crate::arrow::ArrowStream;
     #[pymodule_export]
     use crate::background::finish_background;

@@ -33,7 +33,7 @@ impl Snapshot {
     /// Returns the clustering columns, as SQL spells them.
     pub(crate) async fn clustering_columns(&self) -> Result<Vec<String>> {
         let columns = self.physical_clustering_columns().await?;
-        Ok(columns.iter().filter_map(|column| self.logical_column(column)).collect())
+        Ok(columns.iter().filter_map(|column| logical_column(self.schema(), self.mapping_mode(), column)).collect())
     }
 
     /// Returns the physical paths of the clustering columns.
@@ -45,16 +45,15 @@ impl Snapshot {
         let Some(domain) = self.domain_metadata(CLUSTERING_DOMAIN).await? else { return Ok(Vec::new()) };
         Ok(clustering_paths(&domain))
     }
+}
 
-    /// Returns a clustering column's logical name.
-    fn logical_column(&self, physical: &[String]) -> Option<String> {
-        let names = leaf_names(self.schema(), Vec::new());
-        let found = names.into_iter().find(|names| {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            physical_path(self.schema(), &names, self.mapping_mode()).is_some_and(|path| path == *physical)
-        });
-        found.map(|names| column_name(&names))
-    }
+/// Returns a clustering column's logical name.
+pub(crate) fn logical_column(schema: &StructType, mode: MappingMode, physical: &[String]) -> Option<String> {
+    let found = leaf_names(schema, Vec::new()).into_iter().find(|names| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        physical_path(schema, &names, mode).is_some_and(|path| path == *physical)
+    });
+    found.map(|names| column_name(&names))
 }
 
 /// Returns the columns of these names, and checks that each of them may be a clustering column.

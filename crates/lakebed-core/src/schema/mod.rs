@@ -13,6 +13,7 @@ mod json;
 pub mod mapping;
 pub mod field_metadata;
 mod types;
+pub mod sql;
 pub mod widen;
 
 pub use json::parse;

@@ -50,7 +50,7 @@ impl StatsPlan {
         clustering: &[Vec<String>],
     ) -> Result<Self> {
         let chosen = match &properties.data_skipping_stats_columns {
-            Some(list) => ColumnChoice::Named(parse_names(list).ok_or_else(|| not_names(list))?),
+            Some(list) => ColumnChoice::Named(lower(parse_stats_columns(list)?)),
             None => ColumnChoice::First(properties.data_skipping_num_indexed_cols.unwrap_or(u32::MAX)),
         };
         let mut selector = ColumnSelector { chosen, clustering, mode, logical: Vec::new(), physical: Vec::new() };
@@ -166,8 +166,19 @@ fn not_names(list: &str) -> Error {
     Error::corrupt("property delta.dataSkippingStatsColumns", message)
 }
 
-/// Returns the paths of a list such as `a, s.x, ``odd, name```, in lower case. A blank string has
-/// no paths. A name that needs backticks in SQL may be given without them.
+/// Returns the paths of the list in `delta.dataSkippingStatsColumns`.
+///
+/// # Errors
+/// If the list is not one of column names.
+pub fn parse_stats_columns(list: &str) -> Result<Vec<Vec<String>>> {
+    parse_names(list).ok_or_else(|| not_names(list))
+}
+
+fn lower(paths: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    paths.into_iter().map(|path| path.iter().map(|name| name.to_lowercase()).collect()).collect()
+}
+
+/// Returns the paths of a list such as `a, s.x, ``odd, name```. A blank string has no paths. A name that needs backticks in SQL may be given without them.
 fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
     let mut rest = list.trim();
     let mut names = Vec::new();
@@ -177,7 +188,7 @@ fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
     }
     loop {
         let (part, after) = parse_part(rest)?;
-        name.push(part.to_lowercase());
+        name.push(part);
         let after = after.trim_start();
         if let Some(next) = after.strip_prefix('.') {
             rest = next.trim_start();

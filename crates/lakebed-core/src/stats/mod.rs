@@ -45,7 +45,7 @@ mod to_json;
 use arrow_schema::DataType as ArrowType;
 
 pub use collect::{FileStats, StatsCollector};
-pub use columns::{IndexedColumn, IndexedKind, StatsPlan};
+pub use columns::{IndexedColumn, IndexedKind, StatsPlan, parse_stats_columns};
 pub(crate) use complete::are_complete_in;
 pub use complete::{COMPLETE, COMPLETE_TAG};
 pub use from_struct::from_struct;

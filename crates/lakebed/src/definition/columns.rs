@@ -92,6 +92,13 @@ pub(super) fn with_checked_metadata(schema: &StructType, partition_columns: &[St
     lakebed_core::schema::parse(&StructType { fields }.to_json())
 }
 
+/// Returns a column of a schema with complete metadata, after checking that metadata. Other columns
+/// are not checked: they may use functions that only other programs know.
+pub(super) fn checked_column(schema: &StructType, partition_columns: &[String], column: &StructField) -> Result<StructField> {
+    let expressions = filter_schema(schema)?;
+    MetadataChecks { schema, expressions: &expressions, partition_columns }.checked(column)
+}
+
 /// Refuses defaults, generation expressions and identity columns for columns that are added to a
 /// table with rows. Such columns are null in the rows that exist.
 pub(super) fn refuse_filling_of_new(before: &StructType, after: &StructType) -> Result<()> {

@@ -1,5 +1,5 @@
-//! Definitions that are derived from the definition of a table: with more columns, with another
-//! schema, or with other clustering columns.
+//! Definitions that a write derives from the definition of a table: with more columns, or with
+//! another schema.
 
 use lakebed_core::action::Metadata;
 use lakebed_core::feature::given::GivenProperties;
@@ -16,11 +16,8 @@ use super::complete::{add_row_tracking_columns, with_mapping};
 use super::iceberg::check_iceberg;
 use super::new_table::NewTable;
 use super::value::Definition;
-use crate::clustering::{clustering_domain, clustering_paths};
+use crate::clustering::clustering_paths;
 use crate::{Error, Result, Snapshot};
-
-/// The features of clustered tables.
-const CLUSTERING_FEATURES: [&str; 2] = ["clustering", "domainMetadata"];
 
 impl Definition {
     /// Adds the columns of `data` that the table lacks, and widens types where the table allows it.
@@ -82,16 +79,8 @@ impl Definition {
         })
     }
 
-    /// Sets other clustering columns, given by their paths in data files. An empty list ends the
-    /// clustering: the domain stays, and contains no column.
-    pub(crate) fn clustered_by(mut self, columns: Vec<Vec<String>>) -> Result<Self> {
-        self.raise_protocol(CLUSTERING_FEATURES)?;
-        self.domains = vec![clustering_domain(&columns)];
-        self.clustering = columns;
-        Ok(self)
-    }
-
-    fn raise_protocol(&mut self, features: impl IntoIterator<Item = &'static str>) -> Result<()> {
+    /// Adds features to the protocol.
+    pub(super) fn raise_protocol(&mut self, features: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
         if let Some(raised) = upgrade(&self.protocol, features)? {
             self.protocol = raised;
             self.changes_protocol = true;

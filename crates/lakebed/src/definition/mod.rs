@@ -1,11 +1,13 @@
 //! The definition of a table: protocol, schema, partitioning, clustering, properties and domains.
 //!
 //! A [`Definition`] is a plain value. [`NewTable::define`] makes it for a new table, and
-//! [`Definition::of`] for a table as it is. `evolve` derives another definition from it. All checks
+//! [`Definition::of`] for a table as it is. Writes derive another definition from it with `evolve`,
+//! and ALTER does with `change`. All checks
 //! are in this module, so that all verbs refuse the same tables. [`Definition::register`] is the
 //! one place that adds the changes to a transaction.
 
 pub(crate) mod columns;
+pub mod change;
 mod complete;
 mod evolve;
 mod iceberg;

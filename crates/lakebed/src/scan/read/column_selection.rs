@@ -162,7 +162,7 @@ fn unknown(path: &str, name: &str, fields: &StructType) -> Error {
 }
 
 /// Splits a path at its dots, except at dots in backticks. A doubled backtick stands for one.
-fn split(path: &str) -> Option<Vec<String>> {
+pub(crate) fn split(path: &str) -> Option<Vec<String>> {
     let mut names = vec![String::new()];
     let mut quoted = false;
     let mut letters = path.chars().peekable();
