@@ -166,7 +166,7 @@ def tune(alter: Any) -> None:
 
 
 #: The properties of the table, the calls, and the statements of Spark.
-CASES: dict[str, tuple[dict[str, str], Callable[[Any], None], list[str]]] = {
+CASES: dict[str, tuple[dict[str, str], Callable[[Any], object], list[str]]] = {
     "add": (
         {},
         add,
@@ -282,7 +282,10 @@ def definition(path: str) -> tuple[Any, ...]:
     metadata = table._table.metadata()
     schema = json.loads(metadata["schemaString"], object_hook=without_names)
     chosen = {name: "" if name in CHOSEN else value for name, value in table.properties.items()}
-    return schema, metadata["partitionColumns"], chosen, metadata["description"], table.protocol
+    protocol = table.protocol
+    features = [sorted(protocol.reader_features), sorted(protocol.writer_features)]
+    versions = (protocol.min_reader_version, protocol.min_writer_version)
+    return schema, metadata["partitionColumns"], chosen, metadata.get("description"), versions, features
 
 
 def without_names(node: dict[str, Any]) -> dict[str, Any]:

@@ -178,7 +178,8 @@ fn lower(paths: Vec<Vec<String>>) -> Vec<Vec<String>> {
     paths.into_iter().map(|path| path.iter().map(|name| name.to_lowercase()).collect()).collect()
 }
 
-/// Returns the paths of a list such as `a, s.x, ``odd, name```. A blank string has no paths. A name that needs backticks in SQL may be given without them.
+/// Returns the paths of a list such as `a, s.x, ``odd, name```. A blank string has no paths. A name
+/// that needs backticks in SQL may be given without them.
 fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
     let mut rest = list.trim();
     let mut names = Vec::new();

@@ -103,7 +103,7 @@ fn plan_with_malformed_column_names_is_refused() {
             )
         );
     }
-    assert_eq!(parse_names("`a``b,c.D`. e"), Some(vec![vec!["a`b,c.d".to_owned(), "e".to_owned()]]));
+    assert_eq!(parse_names("`a``b,c.D`. e"), Some(vec![vec!["a`b,c.D".to_owned(), "e".to_owned()]]));
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use lakebed_core::commit::info::Operation;
 use lakebed_core::schema::char_varchar::CHAR_VARCHAR;
 use lakebed_core::schema::field_metadata::{COMMENT, CURRENT_DEFAULT};
-use lakebed_core::schema::{DataType, StructField, StructType};
+use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
+use lakebed_core::schema::widen::TYPE_CHANGES;
+use lakebed_core::schema::{DataType, StructField};
 use lakebed_expr::quoted_path;
 use serde_json::{Value, json};
 
@@ -303,15 +305,23 @@ fn used_by(column: &str, verb: &str, used: &[String]) -> String {
     format!("column {column} cannot be {verb}, because it is used by {}; change or drop these first", used.join(", "))
 }
 
-/// Returns a column as Delta Spark writes it to the history.
+/// Returns a column as Delta Spark writes it to the history: with the lengths of its strings in the
+/// type, and without the metadata that writers maintain by themselves.
 fn column_in_history(path: &[String], field: &StructField) -> Value {
-    json!({ "name": shown(path), "type": type_in_history(&field.data_type), "nullable": field.nullable, "metadata": field.metadata })
+    let mut metadata = field.metadata.clone();
+    [PHYSICAL_NAME, FIELD_ID, NESTED_IDS, TYPE_CHANGES].iter().for_each(|key| drop(metadata.remove(*key)));
+    let lengths = metadata.remove(CHAR_VARCHAR);
+    let data_type = match (&field.data_type, lengths) {
+        (DataType::Primitive(_), Some(Value::String(lengths))) => lengths,
+        (data_type, _) => type_in_history(data_type),
+    };
+    json!({ "name": shown(path), "type": data_type, "nullable": field.nullable, "metadata": metadata })
 }
 
 fn type_in_history(data_type: &DataType) -> String {
     match data_type {
         DataType::Primitive(primitive) => primitive.to_string(),
-        DataType::Struct(StructType { .. }) => "struct".to_owned(),
+        DataType::Struct(_) => "struct".to_owned(),
         DataType::Array(_) => "array".to_owned(),
         DataType::Map(_) => "map".to_owned(),
     }
