@@ -45,16 +45,19 @@ from lakebed.results import (
     ChangeMetrics,
     ChangeResult,
     CommitResult,
+    OperationResult,
     OptimizeMetrics,
     OptimizeResult,
     RestoreMetrics,
     RestoreResult,
+    TransactionResult,
     VacuumMetrics,
     VacuumResult,
     WriteMetrics,
 )
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Table
+from lakebed.transaction import Transaction
 from lakebed.versions import FilesDifference, SchemaDifference, Tag, VersionDifference
 from lakebed.writer import create, write
 
@@ -87,6 +90,7 @@ __all__ = [
     "Merge",
     "MergeExplanation",
     "MergeKey",
+    "OperationResult",
     "OptimizeMetrics",
     "OptimizeResult",
     "PlannedGroup",
@@ -106,6 +110,8 @@ __all__ = [
     "TableExistsError",
     "TableNotFoundError",
     "Tag",
+    "Transaction",
+    "TransactionResult",
     "UnsupportedFeatureError",
     "VacuumMetrics",
     "VacuumResult",

@@ -9,6 +9,7 @@ __all__ = [
     "MergeSource",
     "PlannedChanges",
     "Table",
+    "Transaction",
     "__version__",
     "close_input",
     "column_schema",
@@ -89,12 +90,20 @@ class Table:
     def check(options: dict[str, Any]) -> dict[str, Any]: ...
     @staticmethod
     def repair(options: dict[str, Any]) -> dict[str, Any]: ...
+    def begin_transaction(self, options: dict[str, Any]) -> tuple[Transaction, Table] | None: ...
+    def commit_transaction(
+        self, transaction: Transaction
+    ) -> tuple[Table, bool, list[tuple[str, dict[str, Any], dict[str, int]]], int]: ...
     @staticmethod
     def plan_write(options: dict[str, Any], schema: str) -> tuple[dict[str, Any] | None, Table | None]: ...
     @staticmethod
     def commit_write(options: dict[str, Any], task: bytes, written: list[bytes]) -> tuple[Table, bool, dict[str, Any]]: ...
     @staticmethod
     def abort_write(options: dict[str, Any], written: list[bytes]) -> None: ...
+
+@final
+class Transaction:
+    def rollback(self) -> None: ...
 
 @final
 class Changes:

@@ -23,6 +23,7 @@ __all__ = [
     "Committing",
     "Creating",
     "Defining",
+    "Encoding",
     "Identified",
     "Located",
     "Merging",
@@ -32,6 +33,9 @@ __all__ = [
     "Repairing",
     "RepairingAt",
     "Rewriting",
+    "StagedMerging",
+    "StagedOverwriting",
+    "StagedRewriting",
     "Storage",
     "Writing",
     "WritingTo",
@@ -118,7 +122,7 @@ class Identified(Committing, total=False):
     txn: tuple[str, int] | None
 
 
-class Writing(Committing, total=False):
+class Encoding(TypedDict, total=False):
     """The options of data files.
 
     - ``target_file_size``: the approximate size of files in bytes.
@@ -134,6 +138,10 @@ class Writing(Committing, total=False):
     row_group_rows: int | None
     bloom_columns: str | Sequence[str] | None
     on_lossy: Annotated[OnLossy, "error"]
+
+
+class Writing(Committing, Encoding, total=False):
+    """The options of a commit that writes data files."""
 
 
 class Defining(TypedDict, total=False):
@@ -192,6 +200,26 @@ class Merging(Rewriting, total=False):
     - ``on_lossy``: whether digits of the source that no column can hold are an ``error``, or are
       cut off (``truncate``).
     """
+
+    schema_mode: Annotated[Evolution, "enforce"]
+    on_lossy: Annotated[OnLossy, "error"]
+
+
+class StagedOverwriting(Encoding, Defining, total=False):
+    """The options of ``Transaction.overwrite``."""
+
+
+class StagedRewriting(TypedDict, total=False):
+    """The options of a change in a transaction that writes new files.
+
+    - ``target_file_size``: the approximate size of new files in bytes.
+    """
+
+    target_file_size: int | None
+
+
+class StagedMerging(StagedRewriting, total=False):
+    """The options of a merge in a transaction, as those of ``Table.merge``."""
 
     schema_mode: Annotated[Evolution, "enforce"]
     on_lossy: Annotated[OnLossy, "error"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,10 +15,12 @@ __all__ = [
     "ChangeMetrics",
     "ChangeResult",
     "CommitResult",
+    "OperationResult",
     "OptimizeMetrics",
     "OptimizeResult",
     "RestoreMetrics",
     "RestoreResult",
+    "TransactionResult",
     "VacuumMetrics",
     "VacuumResult",
     "WriteMetrics",
@@ -67,6 +69,33 @@ class CommitResult(Result[WriteMetrics]):
     #: False if nothing was committed: the mode is ``ignore`` and the table exists, or the table
     #: knew the write already.
     committed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationResult:
+    """One operation of a transaction, as the history of a commit of its own would show it."""
+
+    #: The operation, such as ``"DELETE"``.
+    name: str
+    parameters: Mapping[str, Any]
+    metrics: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionResult:
+    """The result of a transaction with several operations."""
+
+    #: The version of the commit, or the version on which the transaction began if nothing was
+    #: committed.
+    version: int
+    #: False if there was no operation, or if the table knew the transaction already.
+    committed: bool
+    #: The operations, in order.
+    operations: tuple[OperationResult, ...]
+    #: Conflicts with commits of other writers.
+    conflicts: int
+    #: The table at that version.
+    table: Table
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from lakebed.options import (
     Appending,
     Changing,
     Committing,
+    Identified,
     Merging,
     Opening,
     Optimizing,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from lakebed.maintain import PlannedGroup, Progress
     from lakebed.repairer import RepairResult
     from lakebed.results import ChangeResult, OptimizeResult, RestoreResult, VacuumResult
+    from lakebed.transaction import Transaction
 
 __all__ = ["Table"]
 
@@ -478,6 +480,30 @@ class Table:
         (1, 1)
         """
         return upsert_rows(self, source, keys, _merging(options))
+
+    @takes(Identified)
+    def transaction(self, **options: Unpack[Identified]) -> Transaction:
+        """Returns a transaction with several operations, for a ``with`` block.
+
+        All of its operations become one version of the table at the end of the block, or none. It
+        begins on the newest version; see :class:`lakebed.Transaction`.
+
+        - ``txn=("my-job", 7)``: an application and its number of this transaction. A transaction
+          that the table knows already is not committed again, and its operations do nothing.
+        - ``user_metadata``: a text of your own, which the history keeps.
+        - ``timeout``: the seconds to keep trying while other writers commit first.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/table-transaction", pa.table({"id": [1, 2, 3]})).table
+        >>> with table.transaction() as tx:
+        ...     _ = tx.delete("id = 1")
+        ...     _ = tx.append(pa.table({"id": [10, 11]}))
+        >>> tx.result.version, tx.result.table.count()
+        (1, 4)
+        """
+        from lakebed.transaction import Transaction
+
+        return Transaction(self, checked(options))
 
     @overload
     def optimize(

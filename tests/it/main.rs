@@ -13,6 +13,7 @@ mod repair;
 mod restore;
 mod scan;
 mod snapshot;
+mod table_transaction;
 mod transaction;
 mod upkeep;
 mod vacuum;

@@ -23,6 +23,7 @@ import lakebed.reader
 import lakebed.repairer
 import lakebed.scan
 import lakebed.table
+import lakebed.transaction
 import lakebed.writer
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,7 @@ PAGES = [
     "docs/check.md",
     "docs/deltalake.md",
     "docs/guide.md",
+    "docs/transactions.md",
     "docs/versions.md",
 ]
 
@@ -70,6 +72,7 @@ def test_blocks_of_spark_page_run(spark: Any) -> None:
         lakebed.checker,
         lakebed.repairer,
         lakebed.columns,
+        lakebed.transaction,
         lakebed.scan,
         lakebed.writer,
     ],

@@ -69,7 +69,7 @@ impl Life {
         let (world, client, work) = (Arc::clone(world), self.client, work.clone());
         async move {
             let hurt_before = world.network.hurt(client);
-            world.network.note(client, &format!("--- {} {:?} {:?}", work.id, work.deed.verb, work.deed.rows));
+            world.network.note(client, &format!("--- {} {:?} {:?}", work.id, work.deed, work.then));
             let attempt = world.journal.begin(&work, world.network.mark());
             let outcome = work.run(&table, &world.shape).await;
             let told = match &outcome {

@@ -133,7 +133,7 @@ impl<'a> Check<'a> {
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
                 // Only the rows of a table that exists can be changed.
-                ErrorKind::TableNotFound if work.deed.verb.is_change() || work.deed.verb.is_layout() => {
+                ErrorKind::TableNotFound if work.deed.verb.is_change() || work.deed.verb.is_layout() || work.then.is_some() => {
                     self.world.is_stale || !self.was_seen_before(*began)
                 }
                 ErrorKind::Corrupt { .. } | ErrorKind::VersionNotFound => self.world.is_stale,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 use lakebed::dml::write::WriteOptions;
+use lakebed::table_transaction::TransactionOptions;
 use lakebed::transaction::Application;
 use lakebed::{Result, Snapshot, Table};
 use lakebed_tests::deeds::{Deed, Model, Verb};
@@ -28,6 +29,8 @@ pub(crate) struct Work {
     /// share a commit.
     pub(crate) id: String,
     pub(crate) deed: Deed<Parts>,
+    /// A second deed, which a transaction does together with the first one.
+    pub(crate) then: Option<Deed<Parts>>,
     /// The transaction identifier of this change: an application and a number. With it the change
     /// is made once, however often it is tried.
     pub(crate) application: Option<(String, i64)>,
@@ -106,47 +109,29 @@ const PARTS: [char; 2] = ['a', 'b'];
 
 impl Work {
     pub(crate) fn random(random: &mut SmallRng, writer: i64, number: i64) -> Self {
-        let part = PARTS[random.random_range(0..PARTS.len())];
-        let which = [Which::Part(part), Which::Writer(writer), Which::Writer(random.random_range(0..4)), Which::Odd];
-        let which = which[random.random_range(0..which.len())];
-        let verb = match random.random_range(0..20) {
-            0..6 => Verb::Append,
-            6 => Verb::Overwrite,
-            7 | 8 => Verb::ReplaceWhere(Which::Part(part)),
-            9 => Verb::ReplaceWhere(Which::Writer(writer)),
-            10 => Verb::ReplacePartitions,
-            11 | 12 => Verb::Delete(which),
-            13 => Verb::Update(which, MoveTo(PARTS[random.random_range(0..PARTS.len())])),
-            14..18 if random.random_bool(0.4) => Verb::Cluster,
-            14..18 => Verb::Compact,
-            _ => Verb::Upsert,
-        };
-        let is_mixed = random.random_bool(0.3) && !matches!(verb, Verb::ReplaceWhere(Which::Part(_)));
-        let part_of = |row: usize| if is_mixed { PARTS[row % 2] } else { part };
-        let count = random.random_range(1..4);
-        let mut rows: Vec<Row> =
-            (0..count).map(|row| Row { writer, number: number * 10 + row as i64, part: part_of(row) }).collect();
-        if !verb.brings_rows() {
-            rows.clear();
-        }
-        // A row that the work before may already have written.
-        if verb == Verb::Upsert {
-            rows.push(Row { writer, number: (number - 1) * 10, part });
-        }
-        Self {
+        let deed = random_deed(random, writer, number, 0);
+        let mut work = Self {
             id: format!("{writer}.{number}"),
-            deed: Deed { verb, rows },
+            deed,
+            then: None,
             application: None,
             may_share: false,
             retries: random.random_bool(0.5),
+        };
+        if !work.deed.verb.is_layout() && random.random_bool(0.25) {
+            let then = random_deed(random, writer, number, 5);
+            // A transaction is not repeated after a conflict.
+            work.retries &= then.verb.is_layout();
+            work.then = Some(then).filter(|then| !then.verb.is_layout());
         }
+        work
     }
 
     /// Returns an append that may share a version.
     pub(crate) fn sharing(random: &mut SmallRng, writer: i64, number: i64) -> Self {
         let part = PARTS[random.random_range(0..PARTS.len())];
         let rows = (0..random.random_range(1..4)).map(|row| Row { writer, number: number * 10 + row, part }).collect();
-        Self { deed: Deed { verb: Verb::Append, rows }, may_share: true, ..Self::random(random, writer, number) }
+        Self { deed: Deed { verb: Verb::Append, rows }, then: None, may_share: true, ..Self::random(random, writer, number) }
     }
 
     /// Returns the change that creates a table.
@@ -155,6 +140,7 @@ impl Work {
         Self {
             id: "0.0".to_owned(),
             deed: Deed { verb: Verb::Append, rows },
+            then: None,
             application: None,
             may_share: false,
             retries: false,
@@ -163,12 +149,16 @@ impl Work {
 
     /// Returns the rows of the table after this change.
     pub(crate) fn apply(&self, before: &[Row], shape: &Shape) -> Vec<Row> {
-        // Without partition columns, the whole table is one partition.
-        if self.deed.verb == Verb::ReplacePartitions && !shape.is_partitioned {
-            let deed = Deed::<Parts> { verb: Verb::Overwrite, rows: self.deed.rows.clone() };
-            return deed.apply(before);
-        }
-        self.deed.apply(before)
+        let one = |deed: &Deed<Parts>, before: &[Row]| {
+            // Without partition columns, the whole table is one partition.
+            if deed.verb == Verb::ReplacePartitions && !shape.is_partitioned {
+                let deed = Deed::<Parts> { verb: Verb::Overwrite, rows: deed.rows.clone() };
+                return deed.apply(before);
+            }
+            deed.apply(before)
+        };
+        let after = one(&self.deed, before);
+        self.then.as_ref().map_or_else(|| after.clone(), |then| one(then, &after))
     }
 
     fn application(&self) -> Option<Application> {
@@ -178,11 +168,15 @@ impl Work {
     /// Returns whether this change may be refused because another one added or removed a file with
     /// these rows. It may be if the file can hold replaced rows by the bounds of its columns.
     pub(crate) fn minds(&self, file: &[Row], shape: &Shape) -> bool {
+        std::iter::once(&self.deed).chain(&self.then).any(|deed| self.deed_minds(deed, file, shape))
+    }
+
+    fn deed_minds(&self, deed: &Deed<Parts>, file: &[Row], shape: &Shape) -> bool {
         let spans_part = |part: char| file.iter().any(|row| row.part <= part) && file.iter().any(|row| row.part >= part);
         let spans_writer = |own: i64| file.iter().any(|row| row.writer <= own) && file.iter().any(|row| row.writer >= own);
         let spans_number = |own: i64| file.iter().any(|row| row.number <= own) && file.iter().any(|row| row.number >= own);
-        let rows = &self.deed.rows;
-        match self.deed.verb {
+        let rows = &deed.rows;
+        match deed.verb {
             // These changes ignore the changes of others.
             Verb::Append | Verb::Compact | Verb::Cluster => false,
             // These changes are retried instead.
@@ -207,9 +201,62 @@ impl Work {
             user_metadata: (!self.may_share).then(|| self.id.clone()),
             ..WriteOptions::default()
         };
+        if let Some(then) = &self.then {
+            return self.run_together(table, then).await;
+        }
         let done = self.deed.run(table, options, self.retries).await?;
         Ok((done.version, done.committed, done.snapshot))
     }
+
+    /// Makes both deeds in one transaction.
+    async fn run_together(&self, table: &Table, then: &Deed<Parts>) -> Result<(u64, bool, Option<Snapshot>)> {
+        let options =
+            TransactionOptions { txn: self.application(), user_metadata: Some(self.id.clone()), ..TransactionOptions::default() };
+        let Some(transaction) = table.transaction().options(options).begin().await? else {
+            let snapshot = table.snapshot().await?;
+            return Ok((snapshot.version(), false, Some(snapshot)));
+        };
+        for deed in [&self.deed, then] {
+            if let Err(error) = deed.run(transaction.table(), WriteOptions::default(), false).await {
+                transaction.rollback().await?;
+                return Err(error);
+            }
+        }
+        let outcome = transaction.commit().await?;
+        Ok((outcome.version, outcome.committed, outcome.snapshot))
+    }
+}
+
+/// Returns a random deed. Its new rows have numbers from `from` on.
+fn random_deed(random: &mut SmallRng, writer: i64, number: i64, from: i64) -> Deed<Parts> {
+    let part = PARTS[random.random_range(0..PARTS.len())];
+    let which = [Which::Part(part), Which::Writer(writer), Which::Writer(random.random_range(0..4)), Which::Odd];
+    let which = which[random.random_range(0..which.len())];
+    let verb = match random.random_range(0..20) {
+        0..6 => Verb::Append,
+        6 => Verb::Overwrite,
+        7 | 8 => Verb::ReplaceWhere(Which::Part(part)),
+        9 => Verb::ReplaceWhere(Which::Writer(writer)),
+        10 => Verb::ReplacePartitions,
+        11 | 12 => Verb::Delete(which),
+        13 => Verb::Update(which, MoveTo(PARTS[random.random_range(0..PARTS.len())])),
+        14..18 if random.random_bool(0.4) => Verb::Cluster,
+        14..18 => Verb::Compact,
+        _ => Verb::Upsert,
+    };
+    let is_mixed = random.random_bool(0.3) && !matches!(verb, Verb::ReplaceWhere(Which::Part(_)));
+    let part_of = |row: usize| if is_mixed { PARTS[row % 2] } else { part };
+    let count = random.random_range(1..4);
+    let mut rows: Vec<Row> =
+        (0..count).map(|row| Row { writer, number: number * 10 + from + row as i64, part: part_of(row) }).collect();
+    if !verb.brings_rows() {
+        rows.clear();
+    }
+    // A row that the work before may already have written.
+    if verb == Verb::Upsert {
+        rows.push(Row { writer, number: (number - 1) * 10, part });
+    }
+    Deed { verb, rows }
 }
 
 /// Returns the rows of batches with all three columns, sorted.

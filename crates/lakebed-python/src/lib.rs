@@ -27,6 +27,7 @@ mod repair;
 mod health;
 mod vacuum;
 mod changes;
+mod transaction;
 
 use pyo3::prelude::*;
 
@@ -51,6 +52,8 @@ mod _lakebed {
     use crate::secrets::{is_relative, options_without_secrets, place_of, uri_without_secrets};
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::transaction::Transaction;
     #[pymodule_export]
     use crate::write::write_files;
 

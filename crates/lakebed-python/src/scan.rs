@@ -17,7 +17,16 @@ use crate::runtime::enter;
 use crate::table::Table;
 
 impl Table {
+    /// Returns the scan. In a transaction, the commit then depends on the rows that it reads.
     fn planned(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Scan> {
+        if self.is_in_transaction() {
+            let (table, options) = (self.table(py)?, Options::of(options).rest()?);
+            return enter(py, async move { table.scan_in_transaction(options).await });
+        }
+        self.described(py, options)
+    }
+
+    fn described(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Scan> {
         Ok(self.snapshot(py)?.scan().options(Options::of(options).rest()?))
     }
 }
@@ -25,7 +34,7 @@ impl Table {
 #[pymethods]
 impl Table {
     fn scan_schema<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.planned(py, options)?.schema().map_err(to_py)?)
+        schema_capsule(py, &self.described(py, options)?.schema().map_err(to_py)?)
     }
 
     fn scan(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<ArrowStream> {

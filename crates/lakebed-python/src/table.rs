@@ -26,6 +26,8 @@ pub struct Table {
     /// The table's id in this version, once it is known. A forked child that opens the table again
     /// must find the same id.
     id: OnceLock<String>,
+    /// Whether the handle reads the pending state of a transaction. No other process has it.
+    in_transaction: bool,
     opened: Remade<Opened>,
 }
 
@@ -70,7 +72,8 @@ impl Table {
     /// Creates a handle for a version, with its snapshot if that is known.
     pub fn at(location: Arc<TableLocation>, table: lakebed::Table, version: u64, snapshot: Option<Snapshot>) -> Self {
         let id = snapshot.as_ref().map(|snapshot| OnceLock::from(snapshot.metadata().id.clone())).unwrap_or_default();
-        Self { location, version, id, opened: Remade::new(Opened { table, snapshot }) }
+        let in_transaction = table.is_in_transaction();
+        Self { location, version, id, in_transaction, opened: Remade::new(Opened { table, snapshot }) }
     }
 
     /// Creates a handle for another version of the same table.
@@ -94,6 +97,9 @@ impl Table {
     }
 
     fn opened(&self, py: Python<'_>) -> PyResult<(lakebed::Table, Snapshot)> {
+        if self.in_transaction {
+            return self.pending(py);
+        }
         let table = match self.opened.get() {
             Some(Opened { table, snapshot: Some(snapshot) }) => return Ok((table, snapshot)),
             Some(Opened { table, snapshot: None }) => table,
@@ -109,6 +115,24 @@ impl Table {
         self.id.get_or_init(|| snapshot.metadata().id.clone());
         self.opened.set(Opened { table: table.clone(), snapshot: Some(snapshot.clone()) });
         Ok((table, snapshot))
+    }
+
+    /// Returns the pending state of the transaction to which this handle belongs.
+    fn pending(&self, py: Python<'_>) -> PyResult<(lakebed::Table, Snapshot)> {
+        let elsewhere = || {
+            let message = "the transaction was begun by another process, from which this process was forked later, and only that \
+                           process can use it: begin another one in this process";
+            to_py(lakebed::Error::invalid_input(message))
+        };
+        let table = self.opened.get().ok_or_else(elsewhere)?.table;
+        let reading = table.clone();
+        let snapshot = enter(py, async move { reading.snapshot().await })?;
+        Ok((table, snapshot))
+    }
+
+    /// Returns whether the handle reads the pending state of a transaction.
+    pub fn is_in_transaction(&self) -> bool {
+        self.in_transaction
     }
 
     /// Returns the location that options name.
@@ -141,6 +165,10 @@ impl Table {
 
     /// Returns the location without secrets, for opening the table again.
     fn address(&self) -> PyResult<String> {
+        if self.in_transaction {
+            let message = "a transaction and what it has not committed yet cannot be pickled: pickle the table after the commit";
+            return Err(to_py(lakebed::Error::invalid_input(message)));
+        }
         url_without_secrets(self.location.uri()).map_err(to_py)
     }
 

@@ -49,6 +49,7 @@ impl Snapshot {
     /// Another process may still read a version that is deleted. Its reader uses other files of the
     /// log, or fails with an error that names the cause.
     pub async fn clean_up_log(&self) -> Result<CleanupOutcome> {
+        self.refuse_pending("a cleanup of the log")?;
         // A deletion cannot be undone, so the retention period is read from the log and not from a
         // checksum alone.
         self.by_log().await?.delete_expired().await

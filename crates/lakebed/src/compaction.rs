@@ -30,6 +30,7 @@ impl Snapshot {
     /// The compaction keeps every removal of these versions, of files and of domains, whatever its
     /// age, because a removal can apply to an addition that is older than these versions.
     pub async fn compact_log(&self, versions: RangeInclusive<u64>) -> Result<Option<String>> {
+        self.refuse_pending("a compaction of the log")?;
         check_write(self.protocol(), self.url())?;
         let (first, last) = (*versions.start(), *versions.end());
         if first >= last || last > self.version() {

@@ -27,6 +27,7 @@ pub struct HistoryEntry {
 impl Snapshot {
     /// Returns the commits up to this version that the log still has, newest first.
     pub async fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+        self.refuse_pending("a look at the history")?;
         let listed = log::list_log(self.store(), None).await?;
         let times = log::adjusted_times(&listed);
         let newest = times.into_iter().rev().filter(|(path, _)| path.version <= self.version());

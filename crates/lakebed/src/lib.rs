@@ -37,6 +37,7 @@ pub mod repair;
 pub mod health;
 pub mod vacuum;
 pub mod changes;
+pub mod table_transaction;
 #[cfg(test)]
 mod kit;
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use crate::location::Location;
-use crate::snapshot::{self, Snapshot};
+use crate::snapshot::{self, Snapshot, Stage};
 
 /// A table at a URL or a local path.
 ///
@@ -27,6 +27,8 @@ pub struct Table {
     env: Env,
     latest: Arc<Mutex<Option<Snapshot>>>,
     only: Option<AcceptedTable>,
+    /// The transaction of which this handle is a part. Its operations do not commit by themselves.
+    stage: Option<Arc<Stage>>,
 }
 
 /// The identity of the only table that a handle accepts at its location.
@@ -89,6 +91,9 @@ impl Table {
 
     /// Keeps a snapshot that is known to be new, such as the snapshot of an own commit.
     pub(crate) async fn keep(&self, snapshot: &Snapshot) {
+        if snapshot.is_pending() {
+            return;
+        }
         let mut latest = self.latest.lock().await;
         if latest.as_ref().is_none_or(|known| known.version() < snapshot.version()) {
             *latest = Some(snapshot.clone());
@@ -104,13 +109,37 @@ impl Table {
         Self { only: Some(known), ..self.clone() }
     }
 
+    /// Returns a handle whose operations belong to a transaction.
+    pub(crate) fn staged(&self, stage: Arc<Stage>) -> Self {
+        Self { stage: Some(stage), ..self.clone() }
+    }
+
+    /// Returns whether the operations of this handle belong to a transaction.
+    pub fn is_in_transaction(&self) -> bool {
+        self.stage.is_some()
+    }
+
+    /// Returns an error if this handle belongs to a transaction, in which `operation` is not
+    /// possible.
+    pub(crate) fn refuse_in_transaction(&self, operation: &str) -> Result<()> {
+        match &self.stage {
+            Some(stage) => stage.snapshot()?.refuse_pending(operation),
+            None => Ok(()),
+        }
+    }
+
     /// Returns whether a table may be created here.
     pub(crate) fn may_be_made(&self) -> bool {
         self.only.is_none()
     }
 
     /// Returns the latest version. This takes one listing if there is no newer version.
+    ///
+    /// For a handle of a transaction, it is the pending state of that transaction.
     pub async fn snapshot(&self) -> Result<Snapshot> {
+        if let Some(stage) = &self.stage {
+            return stage.snapshot();
+        }
         let mut latest = self.latest.lock().await;
         let snapshot = match &*latest {
             Some(snapshot) => snapshot.refresh().await?,
@@ -156,6 +185,12 @@ impl Table {
 
     /// Returns the table at a version.
     pub async fn snapshot_at(&self, version: u64) -> Result<Snapshot> {
+        if let Some(stage) = &self.stage {
+            let pending = stage.snapshot()?;
+            if pending.version() == version {
+                return Ok(pending);
+            }
+        }
         snapshot::load(self.store.clone(), self.env.clone(), Some(version)).await
     }
 
@@ -248,6 +283,6 @@ impl TableBuilder {
                 Store::open(&uri, StoreOptions { options, credentials, allow_absolute_paths, ..StoreOptions::default() })?
             }
         };
-        Ok(Table { store, env: self.env, latest: Arc::new(Mutex::new(None)), only: None })
+        Ok(Table { store, env: self.env, latest: Arc::new(Mutex::new(None)), only: None, stage: None })
     }
 }

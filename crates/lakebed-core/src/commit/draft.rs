@@ -107,7 +107,8 @@ impl Draft {
         if others || domains || self.changes_data() { of_table } else { IsolationLevel::SnapshotIsolation }
     }
 
-    fn changes_data(&self) -> bool {
+    /// Returns whether rows of the table change.
+    pub fn changes_data(&self) -> bool {
         !self.vectors.is_empty()
             || self.restores()
             || self.adds.iter().any(|add| add.data_change)
@@ -125,6 +126,23 @@ impl Draft {
 
     /// Returns the commit that makes these changes on top of `base`.
     pub fn render(&self, base: &Base, operation: &Operation, told: &Provenance, now_ms: i64) -> Result<Rendered> {
+        self.rendered(base, operation, told, now_ms, true)
+    }
+
+    /// Returns the commit as a transaction reads it before it ends. New rows have no row ids yet:
+    /// the commit assigns them, above those of commits that come first.
+    pub fn render_pending(&self, base: &Base, now_ms: i64) -> Result<Rendered> {
+        self.rendered(base, &Operation::default(), &Provenance::default(), now_ms, false)
+    }
+
+    fn rendered(
+        &self,
+        base: &Base,
+        operation: &Operation,
+        told: &Provenance,
+        now_ms: i64,
+        gives_row_ids: bool,
+    ) -> Result<Rendered> {
         let version = base.next_version();
         let mut lines = Lines::default();
         let after = self.properties_after(base)?;
@@ -140,8 +158,8 @@ impl Draft {
         for transaction in &self.transactions {
             lines.push(Action::SetTransaction(transaction.clone()))?;
         }
-        let mut row_ids = row_ids::are_given(self.protocol.as_ref().unwrap_or(&base.protocol), &after)
-            .then(|| RowIds::above(base.row_id_high_water_mark, version));
+        let tracks_rows = row_ids::are_given(self.protocol.as_ref().unwrap_or(&base.protocol), &after);
+        let mut row_ids = (gives_row_ids && tracks_rows).then(|| RowIds::above(base.row_id_high_water_mark, version));
         for add in &self.adds {
             lines.push(Action::Add(with_row_ids(add, row_ids.as_mut())?))?;
         }

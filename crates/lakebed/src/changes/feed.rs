@@ -70,6 +70,7 @@ impl Table {
     /// Returns the changes of these versions, with the columns of the last of them. All of these
     /// versions must record changes.
     pub async fn changes(&self, versions: RangeInclusive<u64>) -> Result<Changes> {
+        self.refuse_in_transaction("a read of the change data feed")?;
         Changes::of(self, self.snapshot().await?, versions).await
     }
 }

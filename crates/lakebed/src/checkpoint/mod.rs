@@ -68,6 +68,7 @@ impl Snapshot {
     /// # }
     /// ```
     pub async fn checkpoint(&self) -> Result<CheckpointOutcome> {
+        self.refuse_pending("a checkpoint")?;
         check_write(self.by_log().await?.protocol(), self.url())?;
         let mut log = self.readable_log().await?;
         loop {

@@ -67,6 +67,7 @@ pub(super) async fn run_auto(table: &Table, options: OptimizeOptions) -> Result<
 }
 
 async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher>, is_auto: bool) -> Result<OptimizeOutcome> {
+    table.refuse_in_transaction("OPTIMIZE")?;
     let memory = MemoryBudget::of_process().watch();
     let mut decided = decide(table, &options).await?;
     if is_auto {

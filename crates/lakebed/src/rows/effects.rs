@@ -5,9 +5,11 @@
 mod tests;
 mod wire;
 
+use std::sync::Arc;
+
 use super::deleted::{DeletedRows, totals};
 use super::target::Target;
-use crate::transaction::{ReadSet, Transaction};
+use crate::transaction::{ReadSet, Transaction, UpdatedRows};
 use crate::write::data_file::WrittenFile;
 use crate::{Error, Result, Snapshot};
 
@@ -62,6 +64,9 @@ pub struct Effects {
     /// The read set of the work. It is not part of the bytes: the process that plans distributed
     /// work knows the predicate, and registers it once for all tasks.
     pub(crate) read: ReadSet,
+    /// The updated rows, if the work is an operation of a transaction with several operations. They
+    /// are not part of the bytes.
+    pub(crate) updated: Option<Arc<UpdatedRows>>,
 }
 
 /// The numbers of files that a table loses and gets, for metrics.
@@ -95,7 +100,7 @@ impl Effects {
 
     /// Adds the effects of other work that is committed together with this one.
     pub(crate) fn join(&mut self, other: Self) {
-        let Self { added, changes, deleted, new_rows, copied_rows, keeps_row_ids, marks, read } = other;
+        let Self { added, changes, deleted, new_rows, copied_rows, keeps_row_ids, marks, read, updated } = other;
         self.added.extend(added);
         self.changes.extend(changes);
         self.deleted.join(deleted);
@@ -104,6 +109,7 @@ impl Effects {
         self.keeps_row_ids |= keeps_row_ids;
         self.marks.extend(marks);
         self.read.extend(read);
+        self.updated = updated.or(self.updated.take());
     }
 
     /// Registers the effects with a transaction. No other place does so. `target` is the new
@@ -111,13 +117,16 @@ impl Effects {
     pub(crate) async fn register(self, target: Option<&Target>, transaction: &mut Transaction) -> Result<FileTotals> {
         let resolved = Self { deleted: resolve(self.deleted, transaction).await?, ..self };
         let mut totals = resolved.totals(transaction)?;
-        let Self { added, changes, deleted, keeps_row_ids, marks, read, .. } = resolved;
+        let Self { added, changes, deleted, keeps_row_ids, marks, read, updated, .. } = resolved;
         match target {
             Some(target) => target.register(&marks, transaction).await?,
             None if marks.is_empty() => {}
             None => return Err(Error::internal("identity columns were numbered, but the definition of the table is missing")),
         }
         transaction.read().extend(read);
+        if let Some(updated) = updated {
+            transaction.set_updated(updated);
+        }
         if keeps_row_ids {
             transaction.keep_row_ids();
         }

@@ -17,6 +17,7 @@ use super::shape::{Shape, id_columns};
 use super::target::Target;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ScanFile, ScanSpec};
+use crate::transaction::UpdatedRows;
 use crate::write::account;
 use crate::write::file_options::FileOptions;
 use crate::write::files::{FileSink, delete_written};
@@ -46,6 +47,9 @@ pub(crate) struct Rewrite {
     /// The writer of change data files. It exists only if the table records changes and they do not
     /// follow from the added and removed files.
     changes: Option<FileSink>,
+    /// The updated rows. They are kept for a transaction with several operations, which has to
+    /// combine the changes of all of them.
+    updated: Option<UpdatedRows>,
     notes_vectors: bool,
     copied_rows: u64,
 }
@@ -72,6 +76,7 @@ impl Rewrite {
             snapshot: snapshot.clone(),
             data: shape.sink(snapshot, target)?,
             shape,
+            updated: changes.as_ref().filter(|_| snapshot.is_pending()).map(|_| UpdatedRows::default()),
             changes,
             notes_vectors: notes_vectors(snapshot),
             copied_rows: 0,
@@ -97,6 +102,9 @@ impl Rewrite {
     /// Writes rows that replace others. They keep the row ids of those if the table tracks rows.
     pub(crate) async fn update(&mut self, before: &RecordBatch, after: &RecordBatch, ids: Option<ArrayRef>) -> Result<()> {
         self.put(after, ids).await?;
+        if let Some(updated) = &mut self.updated {
+            updated.push(before, after).await?;
+        }
         self.record(before, RecordedChange::Before).await?;
         self.record(after, RecordedChange::After).await
     }
@@ -195,7 +203,7 @@ impl Rewrite {
     }
 
     async fn end(self, deleted: DeletedRows, came_in: u64) -> Result<Effects> {
-        let Self { snapshot, data, changes, copied_rows, .. } = self;
+        let Self { snapshot, data, changes, updated, copied_rows, .. } = self;
         let data = match data.finish().await {
             Ok(data) => account::checked(snapshot.store(), came_in + copied_rows, data).await,
             Err(error) => Err(error),
@@ -216,7 +224,8 @@ impl Rewrite {
         match changes {
             Ok(changes) => {
                 let keeps_row_ids = true;
-                Ok(Effects { added: data, changes, deleted, new_rows: came_in, copied_rows, keeps_row_ids, ..Effects::default() })
+                let effects = Effects { added: data, changes, deleted, new_rows: came_in, copied_rows, ..Effects::default() };
+                Ok(Effects { keeps_row_ids, updated: updated.map(Arc::new), ..effects })
             }
             Err(error) => {
                 delete_written(snapshot.store(), &data).await;

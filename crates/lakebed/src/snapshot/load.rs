@@ -56,6 +56,7 @@ pub(crate) async fn load_without(store: Store, env: Env, target: Option<u64>, un
             layers: OnceCell::new(),
             is_checksum_wrong: AtomicBool::new(read.is_checksum_wrong || is_distrusted),
             replacement: OnceCell::new(),
+            pending: None,
         }),
     })
 }

@@ -11,6 +11,7 @@ mod head;
 mod load;
 mod readable;
 mod refresh;
+mod stage;
 mod travel;
 
 use std::collections::HashSet;
@@ -31,10 +32,12 @@ use lakebed_io::log::{CommitPart, ListedLogFile};
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
+use self::stage::Pending;
 use crate::Result;
 
 pub(crate) use commits::{commit_info, runs_at_once};
 pub(crate) use load::{load, load_without};
+pub(crate) use stage::{Stage, StageState};
 pub(crate) use travel::{CommitTimes, first_version_from, version_at};
 
 /// One version of a table. It is immutable and cheap to clone.
@@ -61,6 +64,8 @@ struct Inner {
     is_checksum_wrong: AtomicBool,
     /// The same version from other files of the log, if the checkpoint turned out to be broken.
     replacement: OnceCell<Snapshot>,
+    /// The origin of this snapshot if it is the pending state of a transaction.
+    pending: Option<Pending>,
 }
 
 /// The size and time of a commit file, or its ETag. They show whether the file now belongs to

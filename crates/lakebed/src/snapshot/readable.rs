@@ -12,7 +12,6 @@ use lakebed_core::{Error, Result};
 
 use super::Snapshot;
 use super::head::read_checkpoint_head;
-use super::load::load_without;
 
 /// The most restarts of a reader. More of them mean that the store is unreliable.
 const MOST_MENDS: usize = 16;
@@ -91,7 +90,7 @@ impl Snapshot {
                 self.pass_over_checksum(&trusted.name, &format!("a different {what}"));
                 let mut unusable = self.inner.unusable.clone();
                 unusable.insert(trusted.name.clone());
-                let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
+                let load = self.loaded_without(unusable);
                 Ok(self.inner.replacement.get_or_try_init(|| load).await?.clone())
             }
         }
@@ -136,7 +135,7 @@ impl Snapshot {
     /// one is missing, the checkpoint is left out. If that is impossible, `cause` is the error.
     async fn listed_again(&self, cause: Error) -> Result<Snapshot> {
         let unusable = self.inner.unusable.clone();
-        let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
+        let load = self.loaded_without(unusable);
         let replacement = self.inner.replacement.get_or_try_init(|| load).await?;
         let (now, before) = (replacement.segment(), self.segment());
         match (&now.checkpoint, &now.commits) == (&before.checkpoint, &before.commits) {
@@ -162,7 +161,7 @@ impl Snapshot {
                 cause.message()
             );
         }
-        let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
+        let load = self.loaded_without(unusable);
         let replacement = self.inner.replacement.get_or_try_init(|| load).await.map_err(|_| cause)?;
         Ok(replacement.clone())
     }

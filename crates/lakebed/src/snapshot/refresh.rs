@@ -112,6 +112,7 @@ impl Snapshot {
                 layers,
                 is_checksum_wrong: AtomicBool::new(self.is_checksum_wrong()),
                 replacement: OnceCell::new(),
+                pending: None,
             }),
         })
     }

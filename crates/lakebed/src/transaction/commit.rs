@@ -28,12 +28,23 @@ impl Transaction {
     /// [`ErrorKind::CommitConflict`] if another writer committed first and its commit conflicts
     /// with this one. Nothing was committed then.
     /// [`ErrorKind::CommitUnknown`] if the store does not report the outcome of the commit.
+    ///
+    /// On the pending state of a transaction with several operations, the changes become one more
+    /// operation of it, and nothing is committed yet.
     pub async fn commit(self, operation: Operation) -> Result<Committed> {
+        match self.snapshot.as_ref().map_or(Ok(None), Snapshot::stage) {
+            Ok(None) => {}
+            Ok(Some(stage)) => return self.stage(&stage, operation).await,
+            Err(error) => {
+                self.delete_vectors(false).await;
+                return Err(error);
+            }
+        }
         if self.may_share() { group::commit(self, operation).await } else { self.commit_alone(operation).await }
     }
 
     /// Commits the transaction as a version of its own, without a group.
-    pub(super) async fn commit_alone(mut self, operation: Operation) -> Result<Committed> {
+    pub(crate) async fn commit_alone(mut self, operation: Operation) -> Result<Committed> {
         let outcome = self.put(operation).await;
         match &outcome {
             // When other writers committed first, their deletion vectors were joined with those of

@@ -12,11 +12,14 @@ mod group;
 mod partitions;
 mod read_set;
 pub(crate) mod retry;
+pub(crate) mod staged;
+mod updated_rows;
 mod vector_file;
 mod vectors;
 mod winners;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lakebed_core::action::{Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
@@ -40,6 +43,7 @@ pub use committed::Committed;
 pub use lakebed_core::commit::info::Operation;
 pub use partitions::Partitions;
 pub use read_set::ReadSet;
+pub(crate) use updated_rows::UpdatedRows;
 use vector_file::VectorFile;
 pub use vectors::Noted;
 
@@ -58,8 +62,13 @@ pub struct Transaction {
     read: ReadSet,
     /// Files that the commit has to wait for until they are flushed to disk.
     unflushed: Vec<Unflushed>,
+    /// Data files and change data files that were written for this transaction. They are kept only for
+    /// an operation of a larger transaction, which deletes them if it fails.
+    written: Vec<Add>,
     /// Files with deletion vectors that were written for this transaction.
     vector_files: Vec<VectorFile>,
+    /// The rows that an operation of a larger transaction updated.
+    updated: Option<Arc<UpdatedRows>>,
     settings: CommitSettings,
 }
 
@@ -101,7 +110,9 @@ impl Transaction {
             draft: Draft::default(),
             read: ReadSet::default(),
             unflushed: Vec::new(),
+            written: Vec::new(),
             vector_files: Vec::new(),
+            updated: None,
             settings,
         })
     }
@@ -119,7 +130,9 @@ impl Transaction {
             draft,
             read: ReadSet::default(),
             unflushed: Vec::new(),
+            written: Vec::new(),
             vector_files: Vec::new(),
+            updated: None,
             settings,
         })
     }
@@ -142,8 +155,16 @@ impl Transaction {
 
     /// Adds a new file that may not be flushed to disk yet. The commit waits for that.
     pub fn add_unflushed(&mut self, file: Add, unflushed: Unflushed) {
+        if self.is_operation() {
+            self.written.push(file.clone());
+        }
         self.draft.adds.push(file);
         self.unflushed.push(unflushed);
+    }
+
+    /// Returns whether this is an operation of a transaction with several operations.
+    fn is_operation(&self) -> bool {
+        self.snapshot.as_ref().is_some_and(Snapshot::is_pending)
     }
 
     /// Removes files from the table. `data_change` is false when their rows stay in the table.
@@ -158,8 +179,24 @@ impl Transaction {
 
     /// Adds a change data file that may not be flushed to disk yet. The commit waits for that.
     pub fn add_changes(&mut self, file: Cdc, unflushed: Unflushed) {
+        if self.is_operation() {
+            let Cdc { path, partition_values, size, .. } = file.clone();
+            self.written.push(Add { path, partition_values, size, ..Add::default() });
+        }
         self.draft.cdc.push(file);
         self.unflushed.push(unflushed);
+    }
+
+    /// Replaces all change data files, and returns those that were replaced.
+    pub(crate) fn replace_changes(&mut self, files: impl IntoIterator<Item = (Cdc, Unflushed)>) -> Vec<Cdc> {
+        let replaced = std::mem::take(&mut self.draft.cdc);
+        files.into_iter().for_each(|(file, unflushed)| self.add_changes(file, unflushed));
+        replaced
+    }
+
+    /// Keeps the rows that were updated, for the change data feed of a larger transaction.
+    pub(crate) fn set_updated(&mut self, updated: Arc<UpdatedRows>) {
+        self.updated = Some(updated);
     }
 
     /// Sets new metadata, such as another schema or other properties.
@@ -224,6 +261,10 @@ impl Transaction {
 }
 
 async fn base_of(snapshot: &Snapshot) -> Result<Base> {
+    if snapshot.is_pending() {
+        // Row ids and timestamps are decided when the whole transaction is committed.
+        return Base::of_version(snapshot.version(), snapshot.protocol().clone(), snapshot.metadata().clone(), None, None);
+    }
     let has_row_ids = snapshot.protocol().writer_features.iter().flatten().any(|feature| feature == "rowTracking");
     let domain = if has_row_ids { snapshot.domain_metadata(ROW_TRACKING_DOMAIN).await? } else { None };
     let timestamp = if snapshot.properties().in_commit_timestamps { in_commit_timestamp(snapshot).await? } else { None };

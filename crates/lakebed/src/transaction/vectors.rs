@@ -84,9 +84,10 @@ impl Transaction {
 
     /// Deletes the files of deletion vectors that no commit names. These are all of them if the
     /// transaction was not committed. A file that cannot be deleted is harmless.
-    pub(super) async fn delete_vectors(&self, is_committed: bool) {
-        let named =
-            self.draft.vectors.iter().filter(|_| is_committed).filter_map(|change| VectorFile::of(&change.after).ok().flatten());
+    pub(crate) async fn delete_vectors(&self, is_committed: bool) {
+        let changed = self.draft.vectors.iter().map(|change| &change.after);
+        let added = self.draft.adds.iter().filter_map(|add| add.deletion_vector.as_ref());
+        let named = changed.chain(added).filter(|_| is_committed).filter_map(|vector| VectorFile::of(vector).ok().flatten());
         let named: Vec<VectorFile> = named.collect();
         let stale = self.vector_files.iter().filter(|file| !named.contains(file));
         let stale: Vec<_> = stale.filter_map(|VectorFile(path)| self.store.resolve(path).ok()).map(|(_, path)| path).collect();

@@ -33,6 +33,7 @@ const AT_ONCE: usize = 8;
 
 /// Finds the files that may be deleted, and deletes them.
 pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<RecordBatchStream>) -> Result<VacuumOutcome> {
+    table.refuse_in_transaction("VACUUM")?;
     let snapshot = table.snapshot().await?.by_log().await?;
     check_write(snapshot.protocol(), snapshot.url())?;
     let retention = Retention::of(&snapshot, &options)?;

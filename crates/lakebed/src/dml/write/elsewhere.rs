@@ -43,6 +43,7 @@ impl Table {
     /// Plans a write of rows with this schema. Everything that can be refused without reading a row
     /// is refused here.
     pub async fn plan_write(&self, schema: StructType, options: WriteOptions) -> Result<PlannedWrite> {
+        self.refuse_in_transaction("a write in several processes")?;
         let run = WriteRun::new(self.clone(), schema, options, self.env().now_ms())?;
         let begun = match run.begin(None).await? {
             Step::Done(outcome) => return Ok(PlannedWrite::Done(outcome)),
