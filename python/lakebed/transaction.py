@@ -142,7 +142,7 @@ class Transaction:
         return self._handle().partition_columns
 
     def transaction_version(self, app_id: str) -> int | None:
-        """Returns the highest number of a write by an application, as :meth:`Table.transaction_version`."""
+        """Returns the highest number of a write by the application ``app_id``, as given with ``txn``."""
         return self._handle().transaction_version(app_id)
 
     def scan(
@@ -155,6 +155,9 @@ class Transaction:
     ) -> Scan:
         """Returns a lazy scan of the rows after the operations so far, as :meth:`Table.scan` does.
 
+        ``columns`` are the columns to return, ``where`` is a predicate in SQL, ``limit`` is the most
+        rows to return, and ``row_columns`` adds metadata columns.
+
         It reads when one of its methods is called, also what later operations did. Rows that the
         transaction inserted have no row id yet. The commit fails if another writer changes rows that
         were read.
@@ -164,19 +167,28 @@ class Transaction:
     def to_arrow(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pa.Table:
-        """Returns the rows after the operations so far as a pyarrow table."""
+        """Returns the rows after the operations so far as a pyarrow table.
+
+        Short for ``scan(columns, where=where, limit=limit).to_arrow()``.
+        """
         return self.scan(columns, where=where, limit=limit).to_arrow()
 
     def to_pandas(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pd.DataFrame:
-        """Returns the rows after the operations so far as a pandas data frame."""
+        """Returns the rows after the operations so far as a pandas data frame.
+
+        Short for ``scan(columns, where=where, limit=limit).to_pandas()``.
+        """
         return self.scan(columns, where=where, limit=limit).to_pandas()
 
     def to_polars(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pl.DataFrame:
-        """Returns the rows after the operations so far as a polars data frame."""
+        """Returns the rows after the operations so far as a polars data frame.
+
+        Short for ``scan(columns, where=where, limit=limit).to_polars()``.
+        """
         return self.scan(columns, where=where, limit=limit).to_polars()
 
     def to_duckdb(
@@ -187,16 +199,24 @@ class Transaction:
         where: str | None = None,
         limit: int | None = None,
     ) -> duckdb.DuckDBPyRelation:
-        """Returns the rows after the operations so far as a DuckDB relation."""
+        """Returns the rows after the operations so far as a DuckDB relation.
+
+        Short for ``scan(columns, where=where, limit=limit).to_duckdb(connection)``.
+        """
         return self.scan(columns, where=where, limit=limit).to_duckdb(connection)
 
     def count(self, where: str | None = None) -> int:
-        """Returns the number of rows after the operations so far."""
+        """Returns the number of rows after the operations so far, or of those for which ``where`` is
+        true.
+        """
         return self.scan(where=where).count()
 
     @takes(Encoding)
     def append(self, data: Any, *, schema_mode: Evolution = "enforce", **options: Unpack[Encoding]) -> CommitResult:
-        """Adds the rows of ``data``, as :meth:`Table.append` does."""
+        """Adds the rows of ``data``.
+
+        The options are those of :func:`lakebed.write`.
+        """
         evolution = arguments.word("schema_mode", schema_mode, Evolution)
         return self._write(data, {**options, "mode": "append", "schema_mode": evolution})
 
@@ -210,7 +230,11 @@ class Transaction:
         schema_mode: SchemaMode = "enforce",
         **options: Unpack[StagedOverwriting],
     ) -> CommitResult:
-        """Replaces all rows, or those for which ``where`` is true, as :meth:`Table.overwrite` does."""
+        """Replaces all rows, or those for which ``where`` is true, with the rows of ``data``.
+
+        The options are those of :func:`lakebed.write`. ``partition_by``, ``cluster_by`` and
+        ``properties`` need ``schema_mode="overwrite"``.
+        """
         replaced = {"mode": "overwrite", "where": where, "partitions": partitions, "schema_mode": schema_mode}
         return self._write(data, {**options, **replaced})
 
@@ -225,8 +249,10 @@ class Transaction:
         schema_mode: SchemaMode = "enforce",
         **options: Unpack[StagedOverwriting],
     ) -> CommitResult:
-        """Writes rows with the modes of :func:`lakebed.write`. The table exists, so ``error`` raises
-        an error and ``ignore`` does nothing.
+        """Writes rows with a ``mode``. The table exists, so ``error`` raises an error and ``ignore``
+        does nothing.
+
+        The options are those of :func:`lakebed.write`.
         """
         chosen = {"mode": mode, "where": where, "partitions": partitions, "schema_mode": schema_mode}
         return self._write(data, {**options, **chosen})
@@ -245,7 +271,11 @@ class Transaction:
 
     @takes(StagedRewriting)
     def update(self, set: Mapping[str, str], *, where: str | None = None, **options: Unpack[StagedRewriting]) -> ChangeResult:
-        """Sets columns of the rows for which ``where`` is true, as :meth:`Table.update` does."""
+        """Sets columns of the rows for which ``where`` is true, or of all rows.
+
+        ``set`` maps columns to SQL expressions, as for :meth:`Table.update`. ``target_file_size`` is the
+        approximate size of new files in bytes.
+        """
         given = checked({"where": where, **options})
         return self._nothing() if self._known else update_rows(self._handle(), set, given)
 
@@ -259,8 +289,9 @@ class Transaction:
         target_alias: str = "target",
         **options: Unpack[StagedMerging],
     ) -> Merge:
-        """Returns a merge of rows into the table, as :meth:`Table.merge` does. Its ``execute()`` is
-        the operation.
+        """Returns a merge of rows into the table. Its ``execute()`` is the operation.
+
+        The options are those of :meth:`merge` of a table.
         """
         names = {"on": on, "source_alias": source_alias, "target_alias": target_alias}
         named = {name: arguments.given(name, arguments.text(name, value)) for name, value in names.items()}
@@ -269,8 +300,9 @@ class Transaction:
 
     @takes(StagedMerging)
     def upsert(self, source: Any, keys: str | Sequence[str], **options: Unpack[StagedMerging]) -> ChangeResult:
-        """Updates the rows that match a row of ``source`` by the ``keys``, and inserts its other rows,
-        as :meth:`Table.upsert` does.
+        """Updates the rows that match a row of ``source`` by the ``keys``, and inserts its other rows.
+
+        The options are those of :meth:`merge` of a table.
         """
         given = _merging(options)
         return self._nothing() if self._known else upsert_rows(self._handle(), source, keys, given)
