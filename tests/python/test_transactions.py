@@ -297,6 +297,50 @@ def _do(tx: lb.Transaction, model: Model, chance: random.Random, fresh: int) -> 
             model.insert({first: 5})
 
 
+def _row_ids(table: lb.Table) -> dict[int, tuple[int, int]]:
+    found = table.scan(columns=["id", "_metadata.row_id", "_metadata.row_commit_version"]).to_arrow()
+    return {
+        key: (row_id, version) for key, row_id, version in zip(*(column.to_pylist() for column in found.columns), strict=True)
+    }
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+@pytest.mark.parametrize("partitioned", [True, False])
+@pytest.mark.parametrize("rival", [True, False])
+def test_random_transactions_keep_row_ids(tmp_path: Path, vectors: bool, partitioned: bool, rival: bool) -> None:
+    """A rival appends rows, so the transaction is put on top of row ids that it did not know."""
+    for seed in range(8):
+        path, chance = str(tmp_path / f"{seed}"), random.Random(seed)
+        properties = {**FEED, "delta.enableDeletionVectors": vectors, "delta.enableRowTracking": True}
+        table = made(path, properties=properties, partition_by="v" if partitioned else None)
+        before, model = _row_ids(table), Model(dict.fromkeys(range(1, 11), 0))
+        with table.transaction() as tx:
+            for number in range(chance.randint(1, 6)):
+                _do(tx, model, chance, 100 + 10 * number)
+            if rival:
+                table.append(rows_of({1000: 3, 1001: 3}))
+        case, version = f"seed {seed}", 2 if rival else 1
+        assert tx.result.version == version, case
+        rivals = {1000: 3, 1001: 3} if rival else {}
+        assert values(tx.result.table.to_arrow()) == {**model.rows, **rivals}, case
+        own = tx.result.table.changes(version).to_arrow()
+        own_rows = sorted(zip(own["_change_type"].to_pylist(), own["id"].to_pylist(), own["v"].to_pylist(), strict=True))
+        assert own_rows == model.changes(), case
+        found = _row_ids(tx.result.table)
+        assert len({row_id for row_id, _ in found.values()}) == len(found), case
+        for key in model.rows:
+            if model.first[key] is not None:
+                made_by = version if key in model.updated else 0
+                assert found[key] == (before[key][0], made_by), f"{case}: the row {key}"
+            else:
+                assert found[key][1] == version, f"{case}: the new row {key}"
+                assert found[key][0] not in {row_id for row_id, _ in before.values()}, f"{case}: the new row {key}"
+        assert lb.Table(path).to_arrow().num_rows == len(found), case
+        names = {file for file in data_files(path) if not file.endswith(".crc")}
+        log = "".join(entry.read_text() for entry in Path(path, "_delta_log").glob("*.json"))
+        assert [file for file in names if file.endswith(".parquet") and Path(file).name not in log] == [], case
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("vectors", [True, False])
 @pytest.mark.parametrize("partitioned", [True, False])
