@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import multiprocessing
 import pickle
 import random
@@ -230,6 +231,54 @@ def test_forked_child_cannot_use_transaction(path: str) -> None:
             "can use it: begin another one in this process"
         )
     assert (tx.result.version, tx.result.table.count()) == (1, 11)
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize("vectors", [True, False])
+def test_net_changes_of_nested_rows(path: str, mapping: str, vectors: bool) -> None:
+    """Rows are matched by their values: of every kind, also NaN, nulls, and partitions without a value."""
+    rows = pa.table(
+        {
+            "id": [1, 2, 3, 4],
+            "s": [{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}, {"a": 3, "b": None}],
+            "l": [[1, 2], [], None, [None]],
+            "m": pa.array([[("k", 1)], [], None, [("z", None)]], pa.map_(pa.string(), pa.int64())),
+            "f": [math.nan, -0.0, 0.0, None],
+            "b": [b"a", b"", None, b"\xff"],
+            "p": ["", None, "a/b", "é"],
+        }
+    )
+    properties = {
+        **FEED,
+        "delta.enableDeletionVectors": vectors,
+        "delta.columnMapping.mode": mapping,
+        "delta.enableInCommitTimestamps": True,
+    }
+    table = lb.write(path, rows, partition_by="p", properties=properties).table
+    with table.transaction() as tx:
+        tx.append(rows.set_column(0, "id", pa.array([11, 12, 13, 14])))
+        tx.update({"f": "f"}, where="id > 1")
+        tx.update({"p": "''"}, where="id IN (3, 13)")
+        tx.delete("id IN (3, 4, 13)")
+        tx.update({"b": "CAST('q' AS BINARY)"}, where="id = 12")
+    found = tx.result.table.changes(1).to_arrow().to_pylist()
+    inserted = [("insert", key) for key in (11, 12, 14)]
+    expected = [("delete", 3), ("delete", 4), *inserted, ("update_postimage", 2), ("update_preimage", 2)]
+    assert sorted((row["_change_type"], row["id"]) for row in found) == expected
+    deleted = next(row for row in found if row["id"] == 3)
+    assert (deleted["p"], deleted["s"], deleted["l"], deleted["f"]) == ("a/b", {"a": None, "b": "y"}, None, 0.0)
+
+
+def test_transactions_write_checkpoints(path: str) -> None:
+    table = lb.write(path, pa.table({"id": [0]}), properties={"delta.checkpointInterval": 2}).table
+    for number in range(6):
+        with table.transaction() as tx:
+            tx.append(pa.table({"id": [2 * number + 1]}))
+            tx.append(pa.table({"id": [2 * number + 2]}))
+            tx.delete(f"id = {number}")
+    assert sorted(lb.Table(path).to_arrow()["id"].to_pylist()) == list(range(6, 13))
+    found = sorted(int(file.name[:20]) for file in Path(path, "_delta_log").glob("*.checkpoint.parquet"))
+    assert found == [2, 4, 6]
 
 
 # Other engines
