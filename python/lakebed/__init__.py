@@ -18,6 +18,7 @@ from lakebed.alter import Alter, AlterTogether
 from lakebed.changes import Changes
 from lakebed.checker import CheckProgress, CheckResult, Finding, check
 from lakebed.columns import Identity, column
+from lakebed.copies import FileProgress, convert
 from lakebed.detail import Checkpoint, Detail, Protocol
 from lakebed.dml import Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
@@ -44,7 +45,12 @@ from lakebed.repairer import RepairAction, RepairResult, repair
 from lakebed.results import (
     ChangeMetrics,
     ChangeResult,
+    CloneMetrics,
+    CloneResult,
     CommitResult,
+    ConvertMetrics,
+    ConvertResult,
+    ManifestResult,
     OperationResult,
     OptimizeMetrics,
     OptimizeResult,
@@ -70,14 +76,19 @@ __all__ = [
     "CheckProgress",
     "CheckResult",
     "Checkpoint",
+    "CloneMetrics",
+    "CloneResult",
     "CommitConflictError",
     "CommitResult",
     "CommitUnknownError",
     "ConstraintViolationError",
+    "ConvertMetrics",
+    "ConvertResult",
     "CorruptTableError",
     "Detail",
     "ExplainedConjunct",
     "Explanation",
+    "FileProgress",
     "FilesDifference",
     "Finding",
     "Health",
@@ -87,6 +98,7 @@ __all__ = [
     "Identity",
     "InvalidInputError",
     "LakebedError",
+    "ManifestResult",
     "Merge",
     "MergeExplanation",
     "MergeKey",
@@ -121,6 +133,7 @@ __all__ = [
     "__version__",
     "check",
     "column",
+    "convert",
     "create",
     "exists",
     "finish_background",

@@ -20,7 +20,9 @@ from lakebed.values import printable, shown
 __all__ = [
     "LEAST_FILE_SIZE",
     "CheckLevel",
+    "CloneMode",
     "Commits",
+    "ConvertMode",
     "CreateMode",
     "Evolution",
     "Mode",
@@ -52,6 +54,8 @@ __all__ = [
 #: The keywords of arguments.
 Mode = Literal["append", "overwrite", "error", "ignore"]
 CreateMode = Literal["error", "ignore", "replace"]
+CloneMode = Literal["error", "replace"]
+ConvertMode = Literal["error", "ignore"]
 VacuumMode = Literal["full", "lite"]
 CheckLevel = Literal["log", "state", "files", "footers", "rows", "history"]
 SchemaMode = Literal["enforce", "merge", "overwrite"]

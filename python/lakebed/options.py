@@ -20,7 +20,9 @@ from lakebed.arguments import Commits, Evolution, OnLossy, Partitions, SchemaMod
 __all__ = [
     "Appending",
     "Changing",
+    "Cloning",
     "Committing",
+    "Converting",
     "Creating",
     "Defining",
     "Encoding",
@@ -110,6 +112,24 @@ class Repairing(Committing, total=False):
 
 class RepairingAt(Repairing, Located, total=False):
     """The options of ``repair``."""
+
+
+class Cloning(Committing, Storage, total=False):
+    """The options of ``Table.clone``.
+
+    - ``properties``: properties that replace those of the source.
+    """
+
+    properties: Mapping[str, Any] | None
+
+
+class Converting(Committing, Storage, total=False):
+    """The options of ``convert``.
+
+    - ``properties``: the properties of the table.
+    """
+
+    properties: Mapping[str, Any] | None
 
 
 class Identified(Committing, total=False):

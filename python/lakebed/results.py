@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ChangeMetrics",
     "ChangeResult",
+    "CloneMetrics",
+    "CloneResult",
     "CommitResult",
+    "ConvertMetrics",
+    "ConvertResult",
+    "ManifestResult",
     "OperationResult",
     "OptimizeMetrics",
     "OptimizeResult",
@@ -143,6 +148,68 @@ class ChangeResult(Result[ChangeMetrics]):
 
     #: False if nothing was committed: no row matched, or the table knew the change already.
     committed: bool
+
+
+@dataclass(frozen=True)
+class CloneMetrics:
+    """The metrics of a clone."""
+
+    #: Data files of the source and their bytes.
+    source_files: int = 0
+    source_bytes: int = 0
+    #: Data files that were copied and their bytes, and copied files of deletion vectors.
+    copied_files: int = 0
+    copied_bytes: int = 0
+    copied_vector_files: int = 0
+    #: Data files that left the target and their bytes.
+    removed_files: int = 0
+    removed_bytes: int = 0
+    #: Data files that the target had already, and those that an interrupted clone had copied.
+    kept_files: int = 0
+    resumed_files: int = 0
+    #: Conflicts with commits of other writers.
+    conflicts: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloneResult(Result[CloneMetrics]):
+    """The result of a clone. Its ``table`` is the clone."""
+
+
+@dataclass(frozen=True)
+class ConvertMetrics:
+    """The metrics of a conversion."""
+
+    #: Data files, their bytes and their rows.
+    converted_files: int = 0
+    converted_bytes: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertResult:
+    """The result of a conversion."""
+
+    #: The table and its version. None after a dry run.
+    table: Table | None
+    version: int | None
+    metrics: ConvertMetrics
+    #: False after a dry run, or if the mode is ``ignore`` and there was a table.
+    committed: bool
+    #: The schema of the table, and its partition columns.
+    schema: pa.Schema
+    partition_columns: tuple[str, ...]
+    #: The paths of the files below the folder.
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ManifestResult:
+    """The result of writing symlink manifests."""
+
+    #: Written manifests, and deleted ones of partitions without files.
+    written: int
+    deleted: int
 
 
 @dataclass(frozen=True)

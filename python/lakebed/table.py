@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from lakebed import _lakebed, arguments
 from lakebed.adapters.pyarrow import schema_of
 from lakebed.alter import Alter
-from lakebed.arguments import CheckLevel, Evolution, Partitions, SchemaMode, VacuumMode
+from lakebed.arguments import CheckLevel, CloneMode, Evolution, Partitions, SchemaMode, VacuumMode
 from lakebed.changes import Changes
 from lakebed.checker import check_located
+from lakebed.copies import FileProgress, clone, target_storage
 from lakebed.detail import Checkpoint, Detail, Protocol, protocol
 from lakebed.display import html_table
 from lakebed.dml import Merge, delete_rows, update_rows, upsert_rows
@@ -23,6 +24,7 @@ from lakebed.maintain import layout, optimize, plan_optimize, vacuum
 from lakebed.options import (
     Appending,
     Changing,
+    Cloning,
     Committing,
     Identified,
     Merging,
@@ -36,7 +38,7 @@ from lakebed.options import (
     takes,
 )
 from lakebed.repairer import repair_located
-from lakebed.results import CommitResult, WriteMetrics
+from lakebed.results import CommitResult, ManifestResult, WriteMetrics
 from lakebed.scan import Scan
 from lakebed.times import milliseconds, moment
 from lakebed.versions import Tag, VersionDifference, diff, restore, tags
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from lakebed.checker import CheckProgress, CheckResult
     from lakebed.maintain import PlannedGroup, Progress
     from lakebed.repairer import RepairResult
-    from lakebed.results import ChangeResult, OptimizeResult, RestoreResult, VacuumResult
+    from lakebed.results import ChangeResult, CloneResult, OptimizeResult, RestoreResult, VacuumResult
     from lakebed.transaction import Transaction
 
 __all__ = ["Table"]
@@ -347,6 +349,21 @@ class Table:
         end = arguments.given("last", arguments.integer("last", last))
         return self._table.compact_log(start, end)
 
+    def symlink_manifest(self) -> ManifestResult:
+        """Writes lists of the newest version's data files, for engines that read them as a Hive
+        table, such as Athena, Presto and Redshift.
+
+        They are in ``_symlink_format_manifest``, one for each partition, as Delta Spark writes
+        them. With the property ``delta.compatibility.symlinkFormatManifest.enabled`` every commit
+        updates them. Tables with deletion vectors or column mapping are refused.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/manifest", pa.table({"p": ["a", "b"], "id": [1, 2]}), partition_by="p").table
+        >>> table.symlink_manifest()
+        ManifestResult(written=2, deleted=0)
+        """
+        return ManifestResult(*self._table.symlink_manifest())
+
     def refresh(self) -> Table:
         """Returns a handle on the newest version. It costs one listing and reads the new commits.
 
@@ -576,6 +593,60 @@ class Table:
         watcher = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
         is_only_planned = arguments.flag("dry_run", dry_run)
         return plan_optimize(self, given) if is_only_planned else optimize(self, given, watcher or progress is True)
+
+    @takes(Cloning)
+    def clone(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        shallow: bool = False,
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        mode: CloneMode = "error",
+        progress: bool | Callable[[FileProgress], Any] | None = None,
+        **options: Unpack[Cloning],
+    ) -> CloneResult:
+        """Makes a new table with the rows of this version, in one commit.
+
+        A deep clone copies the data files and needs its source no more. A shallow clone
+        (``shallow=True``) names the files of its source instead, so it costs nothing, and it breaks
+        if the source is deleted or vacuumed. The clone has its own id and history. It keeps the
+        schema, the properties, the features and the clustering columns; rows get new row ids.
+
+        - ``target``: the location of the clone, a URL or a path on this machine.
+        - ``version`` or ``timestamp``: the version to clone, instead of this handle's.
+        - ``mode``: what to do if the target exists: ``error`` raises an error, and ``replace``
+          replaces it. If the target is an earlier clone of the same table, only new files are
+          copied.
+        - ``properties``: properties that replace those of this table.
+        - ``progress=True`` prints the progress; a function is called with it.
+        - ``user_metadata``: a text of your own, which the history keeps.
+        - ``timeout``: the seconds to keep trying while other writers commit first.
+        - ``storage_options`` and ``credentials`` say how to reach the target. The default is those
+          of this table, if the target is at the same service.
+
+        If a deep clone is interrupted, call it again: files that were copied are not copied again.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/clone-of/source", pa.table({"id": [1, 2]})).table
+        >>> copy = table.clone("memory://docs/clone-of/copy").table
+        >>> _ = table.append(pa.table({"id": [3]}))
+        >>> copy.count()
+        2
+        >>> again = table.refresh().clone("memory://docs/clone-of/copy", mode="replace")
+        >>> again.metrics.copied_files, again.metrics.kept_files, again.table.count()
+        (1, 1, 3)
+        """
+        if version is not None and timestamp is not None:
+            raise TypeError("give version or timestamp, not both")
+        given = checked({name: value for name, value in options.items() if name not in ("storage_options", "credentials")})
+        given["shallow"] = arguments.flag("shallow", shallow)
+        given["mode"] = arguments.word("mode", mode, CloneMode)
+        given["version"] = arguments.integer("version", version)
+        given["timestamp_ms"] = None if timestamp is None else milliseconds("timestamp", timestamp)
+        watcher = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
+        to = target_storage(self._given, located(arguments.location("target", target), options))
+        return clone(self, to, given, watcher or progress is True)
 
     def vacuum(
         self,

@@ -5,6 +5,7 @@ mod alter;
 mod changes;
 mod check;
 mod checkpoint;
+mod clone;
 mod dml;
 mod house;
 mod model;

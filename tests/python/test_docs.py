@@ -17,6 +17,7 @@ import lakebed
 import lakebed.changes
 import lakebed.checker
 import lakebed.columns
+import lakebed.copies
 import lakebed.deltalake
 import lakebed.dml
 import lakebed.reader
@@ -34,6 +35,7 @@ PAGES = [
     "README.md",
     "docs/alter.md",
     "docs/check.md",
+    "docs/copies.md",
     "docs/deltalake.md",
     "docs/guide.md",
     "docs/transactions.md",
@@ -73,6 +75,7 @@ def test_blocks_of_spark_page_run(spark: Any) -> None:
         lakebed.repairer,
         lakebed.columns,
         lakebed.transaction,
+        lakebed.copies,
         lakebed.scan,
         lakebed.writer,
     ],

@@ -116,6 +116,9 @@ pub struct TableProperties {
     /// `delta.targetFileSize`: unset. The writer decides. A smaller value than
     /// [`LEAST_FILE_SIZE_BYTES`] is replaced by it.
     pub target_file_size_bytes: Option<u64>,
+    /// `delta.compatibility.symlinkFormatManifest.enabled`: false. Writers list the files of the table
+    /// for other engines after each commit.
+    pub symlink_manifest: bool,
     /// `delta.parquet.compression.codec`: unset. The writer decides.
     pub parquet_compression_codec: Option<String>,
     /// `delta.parquet.format.version`: unset. The writer decides.
@@ -181,6 +184,7 @@ const NAMES: &[&str] = &[
     "delta.checkpointRetentionDuration",
     "delta.columnMapping.maxColumnId",
     "delta.columnMapping.mode",
+    "delta.compatibility.symlinkFormatManifest.enabled",
     "delta.dataSkippingNumIndexedCols",
     "delta.dataSkippingStatsColumns",
     "delta.dataSkippingStringPrefixLength",
@@ -281,6 +285,7 @@ impl TableProperties {
             auto_compact: values.get("autoOptimize.autoCompact", text),
             optimize_write: values.get("autoOptimize.optimizeWrite", flag),
             target_file_size_bytes: values.get("targetFileSize", parse_size_bytes).map(|size| size.max(LEAST_FILE_SIZE_BYTES)),
+            symlink_manifest: values.flag("compatibility.symlinkFormatManifest.enabled", false),
             parquet_compression_codec: values.get("parquet.compression.codec", text),
             parquet_format_version: values.get("parquet.format.version", text),
 

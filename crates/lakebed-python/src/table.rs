@@ -228,6 +228,13 @@ impl Table {
         enter(py, async move { snapshot.compact_log(first..=last).await })
     }
 
+    /// Writes the symlink manifests of the newest version.
+    fn symlink_manifest(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let table = self.table(py)?;
+        let outcome = enter(py, async move { table.snapshot().await?.symlink_manifest().await })?;
+        Ok((outcome.written, outcome.deleted))
+    }
+
     fn transaction_version(&self, py: Python<'_>, app_id: String) -> PyResult<Option<i64>> {
         let snapshot = self.snapshot(py)?;
         enter(py, async move { snapshot.transaction_version(&app_id).await })

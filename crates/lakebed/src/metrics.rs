@@ -48,6 +48,8 @@ pub(crate) enum HistoryOf {
     VacuumStart,
     VacuumEnd,
     Restore,
+    Clone,
+    Convert,
 }
 
 /// A metric, which may be unknown.

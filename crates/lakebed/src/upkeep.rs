@@ -1,5 +1,5 @@
-//! Upkeep after a commit: writes the checksum of the version, a checkpoint when one is due, and
-//! deletes log files that are out of date. A failure of upkeep never fails the commit.
+//! Upkeep after a commit: writes the checksum of the version, a checkpoint when one is due, deletes
+//! log files that are out of date, and updates symlink manifests. A failure of upkeep never fails the commit.
 //!
 //! [`Snapshot::after_commit`] does all of it; each step can also be called alone.
 
@@ -11,6 +11,7 @@ use lakebed_io::log::{self, ReadHint};
 
 use crate::checkpoint::CheckpointOutcome;
 use crate::cleanup::CleanupOutcome;
+use crate::symlink_manifest::ManifestOutcome;
 use crate::{Error, Result, Snapshot};
 
 /// A checkpoint is due early when the commits since the last one touched this many files, because
@@ -49,6 +50,8 @@ pub struct UpkeepOutcome {
     pub checkpoint: Option<CheckpointOutcome>,
     /// The result of the cleanup, if a checkpoint was written.
     pub cleanup: Option<CleanupOutcome>,
+    /// The symlink manifests, if the table has them.
+    pub manifests: Option<ManifestOutcome>,
     /// The errors of the upkeep. The commit is valid, and a later commit makes up for the failed
     /// upkeep.
     pub problems: Vec<Error>,
@@ -68,6 +71,9 @@ impl Snapshot {
         }
         if outcome.checkpoint.is_some() && self.properties().expired_log_cleanup && self.is_clean_up_due() {
             outcome.cleanup = noted(self.clean_up_log().await, &mut problems);
+        }
+        if self.properties().symlink_manifest {
+            outcome.manifests = noted(self.update_symlink_manifest(&commit.lines).await, &mut problems);
         }
         for problem in &problems {
             let (table, version) = (self.url(), self.version());
@@ -109,7 +115,7 @@ impl Snapshot {
     ///
     /// A checkpoint is due every `delta.checkpointInterval` versions. If that property is unset, it
     /// is due every 10 versions, and up to every 100 versions for tables with many files. It is due
-    /// earlier if the commits since the last one touched many files. It is due later if no writer
+    /// earlier if the commits since the last one touched many files, which may be the first commit. It is due later if no writer
     /// wrote it when it was due. In these two cases, the hint shows first whether another writer
     /// has written one.
     pub async fn is_checkpoint_due(&self, actions: u64) -> Result<bool> {
@@ -120,7 +126,8 @@ impl Snapshot {
     async fn is_due(&self, actions: u64, files: u64) -> Result<bool> {
         let interval = checkpoint_interval(self, files);
         if self.version() == 0 {
-            return Ok(false);
+            // A clone or a conversion may begin with very many files.
+            return Ok(self.is_busy(actions, files));
         }
         if self.version().is_multiple_of(interval) {
             return Ok(true);

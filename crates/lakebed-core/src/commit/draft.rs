@@ -8,11 +8,13 @@ use std::collections::HashMap;
 
 use crate::action::{Action, Add, Cdc, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, SetTransaction};
 use crate::dv::DeletionVector;
+use crate::error::ConflictKind;
 use crate::log::files::FileBatch;
 use crate::property::{IsolationLevel, TableProperties};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 use super::base::Base;
+use super::copied::CopiedFiles;
 use super::info::{Operation, Provenance, commit_info};
 use super::reads::Reads;
 use super::row_ids::{self, RowIds};
@@ -34,6 +36,8 @@ pub struct Draft {
     /// Files of an older version that come back to the table in the form in which that version had
     /// them. A file that the table has with another deletion vector is among `removes`, too.
     pub restored: Vec<FileBatch>,
+    /// Files of another table that are added to the table. The draft has no other new files then.
+    pub copied: Option<CopiedFiles>,
     /// Files that are removed from the table.
     pub removes: Vec<Removal>,
     /// Files that lose rows.
@@ -85,7 +89,7 @@ impl Draft {
     /// Returns whether files are added or removed.
     pub fn has_file_actions(&self) -> bool {
         let removes = self.removes.iter().any(|removal| !removal.files.is_empty());
-        !self.adds.is_empty() || !self.vectors.is_empty() || removes || self.restores()
+        !self.adds.is_empty() || self.copied.is_some() || !self.vectors.is_empty() || removes || self.restores()
     }
 
     fn restores(&self) -> bool {
@@ -96,7 +100,7 @@ impl Draft {
     /// do not matter in this case.
     pub fn is_blind_append(&self, reads: &Reads) -> bool {
         let removes = self.removes.iter().any(|removal| !removal.files.is_empty()) || !self.vectors.is_empty();
-        !removes && self.cdc.is_empty() && !reads.is_of_data()
+        !removes && self.copied.is_none() && self.cdc.is_empty() && !reads.is_of_data()
     }
 
     /// Returns the isolation level. Commits that only move rows need not consider rows that other
@@ -111,6 +115,7 @@ impl Draft {
     pub fn changes_data(&self) -> bool {
         !self.vectors.is_empty()
             || self.restores()
+            || self.copied.is_some()
             || self.adds.iter().any(|add| add.data_change)
             || self.removes.iter().any(|removal| removal.data_change && !removal.files.is_empty())
     }
@@ -160,6 +165,10 @@ impl Draft {
         }
         let tracks_rows = row_ids::are_given(self.protocol.as_ref().unwrap_or(&base.protocol), &after);
         let mut row_ids = (gives_row_ids && tracks_rows).then(|| RowIds::above(base.row_id_high_water_mark, version));
+        if let Some(copied) = &self.copied {
+            lines.0.extend_from_slice(copied.lines(version).ok_or_else(|| begin_again(version))?);
+            row_ids = copied.row_ids().cloned();
+        }
         for add in &self.adds {
             lines.push(Action::Add(with_row_ids(add, row_ids.as_mut())?))?;
         }
@@ -221,6 +230,16 @@ impl Lines {
         self.0.push(b'\n');
         Ok(())
     }
+}
+
+/// Returns the error for row ids that were given for another version.
+fn begin_again(version: u64) -> Error {
+    let kind = ErrorKind::CommitConflict {
+        kind: ConflictKind::ConcurrentAppend,
+        winner_version: version.saturating_sub(1),
+        retryable: true,
+    };
+    Error::new(kind, "another writer committed first, and row ids must be given anew; nothing was committed, try again")
 }
 
 /// Returns the in-commit timestamp of the commit. PROTOCOL "In-Commit Timestamps": the timestamp is

@@ -8,6 +8,7 @@
 
 pub mod base;
 pub mod conflict;
+pub mod copied;
 pub mod draft;
 pub mod combine;
 pub mod info;

@@ -43,6 +43,7 @@ pub fn domain(high_water_mark: i64) -> Result<DomainMetadata> {
 }
 
 /// Assigns row ids to new files.
+#[derive(Debug, Clone)]
 pub struct RowIds {
     next: i64,
     version: i64,

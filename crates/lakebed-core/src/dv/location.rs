@@ -53,6 +53,15 @@ pub fn location(descriptor: &DeletionVectorDescriptor) -> Result<DvLocation> {
     Ok(DvLocation::File { path, range: offset..offset + size + FRAME_SIZE })
 }
 
+/// Returns the string by which `pathOrInlineDv` names a file in a directory below the table root.
+/// It returns `None` if the file is not named by a UUID.
+pub fn relative_text(directory: &str, file: &str) -> Option<String> {
+    let id = file.strip_prefix("deletion_vector_")?.strip_suffix(".bin")?;
+    let text = uuid_text(Uuid::parse_str(id).ok()?, directory);
+    // The name of the file is made again from the UUID.
+    relative_name(&text)?.ends_with(file).then_some(text)
+}
+
 /// Returns the string by which `pathOrInlineDv` names a file.
 pub(super) fn uuid_text(id: Uuid, prefix: &str) -> String {
     format!("{prefix}{}", z85::encode(id.as_bytes()))

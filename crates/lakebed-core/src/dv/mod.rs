@@ -14,4 +14,4 @@ pub mod z85;
 
 pub use bitmap::DeletionVector;
 pub use frame::{FILE_VERSION, check_file_version, frame};
-pub use location::{DvLocation, location};
+pub use location::{DvLocation, location, relative_text};

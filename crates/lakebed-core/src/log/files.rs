@@ -58,6 +58,11 @@ pub mod column {
 pub struct FileKey(u128);
 
 impl FileKey {
+    /// Returns the hash in hexadecimal digits.
+    pub fn to_hex(self) -> String {
+        format!("{:032x}", self.0)
+    }
+
     /// Returns the key of a file with this path and deletion vector id.
     pub fn new(path: &str, dv_id: Option<&str>) -> Self {
         // An absolute path without a scheme is on the local file system. No UTF-8 string contains

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use percent_encoding::percent_decode_str;
+
 /// The value of null in a directory name.
 pub const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
 
@@ -53,6 +55,12 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// Reverses the escapes of a name that any writer may have made. Spark escapes only ASCII characters.
+/// Others, such as pyarrow, escape the bytes of UTF-8, so `%C3%A9` is `é`.
+pub fn unescape_any(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8().unwrap_or_else(|_| unescape(text))
+}
+
 /// Returns the directory of these columns and values, not yet spelled as a URI. Null and the empty
 /// string give the same name.
 pub fn partition_dir<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
@@ -97,6 +105,13 @@ mod tests {
         assert_eq!(unescape("%+5%é1"), "%+5%é1");
         assert_eq!(unescape("%2f%2F%%41"), "//%A");
         assert_eq!(unescape("%E9"), "é");
+    }
+
+    #[test]
+    fn escapes_of_bytes_are_utf8() {
+        for (text, expected) in [("%C3%A9", "é"), ("a%20b%3D%25", "a b=%"), ("%C3", "Ã"), ("100%", "100%"), ("é%2F", "é/")] {
+            assert_eq!(unescape_any(text), expected);
+        }
     }
 
     #[test]

@@ -76,6 +76,8 @@ struct Inner {
     windows: Windows,
     /// The stores of absolute paths outside of this one.
     others: Mutex<HashMap<Service, Store>>,
+    /// See [`Store::follow`].
+    followed: Mutex<Vec<Store>>,
     /// See [`Store::unproven`].
     unproven: Option<String>,
 }
@@ -108,6 +110,7 @@ impl Store {
             file_rules: FileRules { within, flush },
             windows: Windows::default(),
             others: Mutex::default(),
+            followed: Mutex::default(),
             unproven,
         })))
     }
@@ -139,6 +142,7 @@ impl Store {
             file_rules: FileRules { within, flush: Flush::Both },
             windows: Windows::default(),
             others: Mutex::default(),
+            followed: Mutex::default(),
             unproven,
         }))
     }

@@ -223,6 +223,7 @@ impl Changes {
             filter: filter.clone().map(Predicate::from),
             now_ms: self.now_ms,
             row_columns: feed_columns(),
+            clone_sources: self.snapshot.store().followed_urls(),
             ..ScanSpec::default()
         };
         for column in spec.output_columns()? {

@@ -1,4 +1,4 @@
-//! Tables that readers of Apache Iceberg can read too.
+//! Tables that readers of other formats can read too: of Apache Iceberg, and of symlink manifests.
 
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::mapping::MappingMode;
@@ -6,8 +6,15 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 
 use crate::{Error, Result};
 
-/// PROTOCOL "Iceberg Compatibility": refuses a table that readers of Iceberg could not read.
+/// PROTOCOL "Iceberg Compatibility": refuses a table that readers of Iceberg could not read. Also
+/// refuses symlink manifests of files with deleted rows, as Delta Spark does.
 pub(super) fn check_iceberg(schema: &StructType, properties: &TableProperties) -> Result<()> {
+    if properties.symlink_manifest && properties.deletion_vectors {
+        return Err(Error::invalid_input(
+            "delta.compatibility.symlinkFormatManifest.enabled: deletion vectors cannot be enabled at the same time, because \
+             readers of manifests would return the deleted rows",
+        ));
+    }
     let version = match (properties.iceberg_compat_v1, properties.iceberg_compat_v2) {
         (false, false) => return Ok(()),
         (true, true) => {

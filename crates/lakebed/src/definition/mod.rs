@@ -8,6 +8,7 @@
 
 pub(crate) mod columns;
 pub mod change;
+mod cloned;
 mod complete;
 mod evolve;
 mod iceberg;

@@ -131,6 +131,7 @@ impl Scan {
                 row_id: snapshot.properties().materialized_row_id_column.clone(),
                 row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
             },
+            clone_sources: snapshot.store().followed_urls(),
         }
     }
 

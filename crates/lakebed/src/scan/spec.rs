@@ -33,4 +33,7 @@ pub struct ScanSpec {
     pub row_columns: Vec<RowColumn>,
     /// The columns of data files that store the ids and commit versions of rows that moved.
     pub materialized: MaterializedColumns,
+    /// The folders outside of the table from which files are read, as URLs: the confirmed sources
+    /// of a shallow clone.
+    pub clone_sources: Vec<String>,
 }

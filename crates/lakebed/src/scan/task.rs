@@ -29,6 +29,7 @@ impl ScanTask {
     /// Checks everything that can be wrong in bytes from an unknown source.
     pub(super) fn check(&self) -> Result<()> {
         crate::wire::check_root(&self.spec.table_url)?;
+        self.spec.clone_sources.iter().try_for_each(|source| crate::wire::check_root(source))?;
         for column in &self.spec.partition_columns {
             if self.spec.schema.field(column).is_none() {
                 return Err(invalid_task(format!("partition column {column} is not in the schema")));
@@ -57,5 +58,8 @@ pub async fn read_task(store: &Store, task: ScanTask) -> Result<RecordBatchStrea
 /// Reads a task in a process that has only the task and the options to open the store.
 pub async fn read_task_at(task: ScanTask, options: StoreOptions) -> Result<RecordBatchStream> {
     let store = Store::open(&task.spec.table_url, options)?;
+    for source in &task.spec.clone_sources {
+        store.follow(source)?;
+    }
     read_task(&store, task).await
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use futures::TryStreamExt;
+use lakebed_core::action::Metadata;
 use lakebed_core::log::segment::{self, LogSegment};
 use lakebed_core::path::{LogKind, LogPath};
 use lakebed_core::{Error, ErrorKind, Result};
@@ -18,6 +19,7 @@ use lakebed_io::log::{self, ListedLogFile};
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
+use super::clone_source::clone_sources;
 use super::head::{HeadFailure, ReadHead, read_head};
 use super::{CommitStamp, Inner, Snapshot};
 
@@ -33,6 +35,7 @@ pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<
 pub(crate) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
     let mut load = Load { store: &store, target, hinted: None, unusable, stamp: None, notes: Vec::new() };
     let (segment, read) = load.run().await?;
+    follow_sources(&store, &read.head.metadata).await?;
     if !load.notes.is_empty() {
         tracing::warn!(
             table = store.url(),
@@ -59,6 +62,35 @@ pub(crate) async fn load_without(store: Store, env: Env, target: Option<u64>, un
             pending: None,
         }),
     })
+}
+
+/// Follows absolute paths below the recorded sources of a shallow clone, as far as the sources
+/// confirm the record.
+///
+/// A table is untrusted input, and its record could name any folder that these credentials reach.
+/// So the record has the id of the source, and the table there must have it. Only a writer that
+/// could read the source knows that id. Other services are never asked.
+pub(super) async fn follow_sources(store: &Store, metadata: &Metadata) -> Result<()> {
+    if store.options().allow_absolute_paths {
+        return Ok(());
+    }
+    let known = store.followed_urls();
+    for source in clone_sources(metadata).into_iter().filter(|source| !known.contains(&source.url)) {
+        let Ok(Some(folder)) = store.sibling(&source.url) else { continue };
+        match read_table_id(&folder).await {
+            Ok(id) if id == source.id => _ = store.follow(&source.url)?,
+            // Files below this folder are refused when a reader needs them.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns the id of the table in a store. The sources of that table are not followed.
+async fn read_table_id(store: &Store) -> Result<String> {
+    let mut load = Load { store, target: None, hinted: None, unusable: HashSet::new(), stamp: None, notes: Vec::new() };
+    let (_, read) = load.run().await?;
+    Ok(read.head.metadata.id.clone())
 }
 
 struct Load<'a> {

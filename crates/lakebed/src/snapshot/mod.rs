@@ -4,6 +4,7 @@
 //! a scan needs them (`files`). A [`Snapshot`] never changes: `refresh` creates a newer one from
 //! it, at the cost of the new commits.
 
+mod clone_source;
 mod commits;
 mod find;
 mod domain;
@@ -35,6 +36,7 @@ use tokio::sync::OnceCell;
 use self::stage::Pending;
 use crate::Result;
 
+pub(crate) use clone_source::{CLONE_SOURCES, COPIED_FROM, CloneSource, clone_sources, copied_from};
 pub(crate) use commits::{commit_info, runs_at_once};
 pub(crate) use load::{load, load_without};
 pub(crate) use stage::{Stage, StageState};

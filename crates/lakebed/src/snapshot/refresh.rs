@@ -81,6 +81,7 @@ impl Snapshot {
                 let trusted = self.inner.head.trusted.clone().filter(|_| protocol.is_none() || metadata.is_none());
                 let protocol = protocol.unwrap_or_else(|| self.protocol().clone());
                 let metadata = metadata.unwrap_or_else(|| self.metadata().clone());
+                load::follow_sources(self.store(), &metadata).await?;
                 Head { trusted, ..Head::new(self.url(), protocol, metadata, None)? }
             }
         };

@@ -24,12 +24,14 @@ use std::time::Duration;
 
 use lakebed_core::action::{Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
 use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
+use lakebed_core::commit::copied::CopiedFiles;
 use lakebed_core::commit::draft::{Draft, Removal};
 use lakebed_core::commit::info::{IDENTITY_ONLY_TAG, ROW_TRACKING_PRESERVED_TAG};
 use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::LogPath;
+use lakebed_core::property::TableProperties;
 use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
 
@@ -165,6 +167,17 @@ impl Transaction {
     /// Returns whether this is an operation of a transaction with several operations.
     fn is_operation(&self) -> bool {
         self.snapshot.as_ref().is_some_and(Snapshot::is_pending)
+    }
+
+    /// Begins a collection of files that the new version takes over from another table.
+    pub fn copied_files(&self) -> Result<CopiedFiles> {
+        let properties = TableProperties::parse(&self.metadata().configuration)?;
+        Ok(CopiedFiles::new(&self.base, self.protocol(), &properties))
+    }
+
+    /// Adds files of another table.
+    pub fn take_over(&mut self, files: CopiedFiles) {
+        self.draft.copied = Some(files);
     }
 
     /// Removes files from the table. `data_change` is false when their rows stay in the table.

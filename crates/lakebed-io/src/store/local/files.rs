@@ -110,7 +110,10 @@ pub(in crate::store) fn list_folder(folder: &Path, root: &Path) -> io::Result<Fo
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_symlink() {
-            found.links.extend(target_below(&entry.path(), root));
+            match target_below(&entry.path(), root) {
+                Some(target) => found.links.push(target),
+                None => found.has_links_out = true,
+            }
             continue;
         }
         let name = entry.file_name();

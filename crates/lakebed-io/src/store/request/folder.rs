@@ -13,6 +13,8 @@ pub struct Folder {
     /// The targets of links in the folder. Only targets below the root are included. The links
     /// themselves are neither objects nor folders.
     pub links: Vec<Path>,
+    /// Whether the folder has links whose targets are not below the root.
+    pub has_links_out: bool,
     /// The time at which an entry was last added or removed, in milliseconds since the epoch. It is
     /// known only for local folders.
     pub modified_ms: Option<i64>,

@@ -3,6 +3,7 @@
 //! Each file adds methods to [`Store`](super::Store). `retry` repeats requests.
 
 pub(super) mod chunks;
+mod copy;
 pub(super) mod delete;
 pub(super) mod folder;
 mod get;

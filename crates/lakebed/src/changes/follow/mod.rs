@@ -93,6 +93,7 @@ impl Table {
             mapping_mode: schema.mode(),
             now_ms: snapshot.env().now_ms(),
             row_columns: if options.read_change_feed { feed_columns() } else { Vec::new() },
+            clone_sources: snapshot.store().followed_urls(),
             ..ScanSpec::default()
         };
         // A table can have columns with the names of feed columns. Such a feed cannot return both.

@@ -14,6 +14,7 @@ mod condition;
 mod context;
 mod file;
 pub(crate) mod footer;
+mod footer_statistics;
 mod schema_adapter;
 pub(crate) mod decoded_type;
 mod metadata_bounds;
@@ -48,6 +49,7 @@ use tokio::task::JoinSet;
 
 use self::context::ReadContext;
 use self::file::OpenFile;
+pub(crate) use self::footer_statistics::{bounds_hold_for_nan, row_group_statistics};
 pub use self::options::{ReadOptions, RowTest};
 use self::outbox::ReservedBatch;
 use super::file::ScanFile;

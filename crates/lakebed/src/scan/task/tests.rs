@@ -56,6 +56,7 @@ fn task() -> ScanTask {
             row_id: Some("_row-id-col-1".to_owned()),
             row_commit_version: Some("_row-commit-version-col-1".to_owned()),
         },
+        clone_sources: vec!["s3://bucket/source".to_owned()],
     };
     let other = ScanFile { path: "s3://other/c.parquet".to_owned(), ..Default::default() };
     ScanTask { spec, files: vec![file("day=2026-11-21/a%20b.parquet"), other] }

@@ -40,6 +40,8 @@ struct Task {
     materialized_row_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     materialized_row_commit_version: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    clone_sources: Vec<String>,
     files: Vec<File>,
 }
 
@@ -107,6 +109,7 @@ fn write(task: &ScanTask) -> Result<Vec<u8>> {
         row_columns: task.row_columns.into_iter().map(|column| (column.kind.name().to_owned(), column.name)).collect(),
         materialized_row_id: task.materialized.row_id,
         materialized_row_commit_version: task.materialized.row_commit_version,
+        clone_sources: task.clone_sources,
         files: files.into_iter().map(File::try_from).collect::<Result<_>>()?,
     };
     crate::wire::to_bytes(&wire)
@@ -132,6 +135,7 @@ fn read(bytes: &[u8]) -> Result<ScanTask> {
             row_id: wire.materialized_row_id,
             row_commit_version: wire.materialized_row_commit_version,
         },
+        clone_sources: wire.clone_sources,
     };
     Ok(ScanTask { spec, files: wire.files.into_iter().map(ScanFile::try_from).collect::<Result<_>>()? })
 }

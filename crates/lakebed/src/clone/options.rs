@@ -1,0 +1,35 @@
+//! The options of a clone.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// The options of a clone.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CloneOptions {
+    /// Whether the clone names the data files of its source instead of copying them.
+    pub shallow: bool,
+    /// What happens if the target exists already.
+    pub mode: CloneMode,
+    /// Properties that replace those of the source.
+    pub properties: HashMap<String, String>,
+    /// A text of the caller that is stored in the history.
+    pub user_metadata: Option<String>,
+    /// The time limit for retries after conflicts.
+    #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
+    pub timeout: Option<Duration>,
+}
+
+/// The behaviour of a clone if the target exists already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CloneMode {
+    /// Returns an error.
+    #[default]
+    Error,
+    /// Replaces the table in one commit. Files that an earlier clone of the same source brought
+    /// stay.
+    Replace,
+}

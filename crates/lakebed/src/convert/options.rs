@@ -1,0 +1,49 @@
+//! The options of a conversion.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// The options of a conversion.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConvertOptions {
+    /// What happens if there is a table already.
+    pub mode: ConvertMode,
+    /// The properties of the table.
+    pub properties: HashMap<String, String>,
+    /// Whether the statistics of the footers are put into the log.
+    pub collect_statistics: bool,
+    /// Whether the table is only described, and nothing is written.
+    pub dry_run: bool,
+    /// A text of the caller that is stored in the history.
+    pub user_metadata: Option<String>,
+    /// The time limit of the commit.
+    #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
+    pub timeout: Option<Duration>,
+}
+
+/// The behaviour of a conversion if there is a table already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConvertMode {
+    /// Returns an error.
+    #[default]
+    Error,
+    /// Leaves the table as it is.
+    Ignore,
+}
+
+impl Default for ConvertOptions {
+    fn default() -> Self {
+        Self {
+            mode: ConvertMode::default(),
+            properties: HashMap::new(),
+            collect_statistics: true,
+            dry_run: false,
+            user_metadata: None,
+            timeout: None,
+        }
+    }
+}

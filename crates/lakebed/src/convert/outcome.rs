@@ -1,0 +1,40 @@
+//! The outcome of a conversion.
+
+use lakebed_core::schema::StructType;
+use serde::Serialize;
+
+use crate::Snapshot;
+use crate::metrics::metrics;
+
+/// The outcome of a conversion.
+#[derive(Debug, Clone)]
+pub struct ConvertOutcome {
+    /// The version of the table. It is `None` after a dry run.
+    pub version: Option<u64>,
+    /// Whether the table was made now.
+    pub committed: bool,
+    /// The metrics of the conversion.
+    pub metrics: ConvertMetrics,
+    /// The schema of the table.
+    pub schema: StructType,
+    /// The partition columns.
+    pub partition_columns: Vec<String>,
+    /// The paths of the files below the folder, sorted.
+    pub files: Vec<String>,
+    /// The snapshot of the table. It is `None` after a dry run, and if it could not be read.
+    pub snapshot: Option<Snapshot>,
+}
+
+metrics! {
+    /// The metrics of a conversion.
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+    pub struct ConvertMetrics {
+        /// The number of files of the table.
+        #[history(Convert = "numConvertedFiles")]
+        pub converted_files: u64,
+        /// The total size of the files.
+        pub converted_bytes: u64,
+        /// The number of rows of the files.
+        pub rows: u64,
+    }
+}

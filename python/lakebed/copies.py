@@ -1,0 +1,199 @@
+"""Tables from others: :meth:`lakebed.Table.clone`, and :func:`convert` for Parquet folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakebed import _lakebed, arguments
+from lakebed.adapters.pyarrow import schema_of
+from lakebed.arguments import ConvertMode
+from lakebed.errors import InvalidInputError
+from lakebed.input import arrow_schema
+from lakebed.options import Converting, checked, located, reopening, takes
+from lakebed.results import CloneMetrics, CloneResult, ConvertMetrics, ConvertResult
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from typing_extensions import Unpack
+
+    from lakebed.table import Table
+
+__all__ = ["FileProgress", "clone", "convert", "target_storage"]
+
+#: Schemes of one service, by its first one.
+_SAME_SERVICE = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs", "adl": "abfs", "wasb": "abfs", "wasbs": "abfs"}
+
+
+@dataclass(frozen=True)
+class FileProgress:
+    """The progress of a clone or a conversion, in data files."""
+
+    done_files: int
+    total_files: int
+    done_bytes: int
+    total_bytes: int
+
+
+def target_storage(source: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options that locate the target.
+
+    Without options of its own, a target of the same service is reached like the source.
+    """
+    found = dict(target)
+    is_same = _service(str(source["uri"])) == _service(str(target["uri"]))
+    if is_same and not target["storage_options"] and target["credentials"] is None:
+        found["storage_options"], found["credentials"] = source["storage_options"], source["credentials"]
+    return found
+
+
+def clone(
+    table: Table, target: dict[str, Any], options: dict[str, Any], progress: bool | Callable[[FileProgress], Any] | None
+) -> CloneResult:
+    """Clones an open table."""
+    given = {**options, "progress": _watcher(progress)}
+    # The caller has named both places, so the new handle reads from both.
+    follows = bool(options["shallow"]) and (table._given["absolute_paths"] or _service(table.uri) != _service(str(target["uri"])))
+    located = {**target, "absolute_paths": follows}
+    made, metrics = table._table.clone_to(located, given)
+    copy = table._wrap(made, {**reopening(target), "absolute_paths": follows})
+    return CloneResult(version=copy.version, metrics=CloneMetrics(**metrics), table=copy)
+
+
+#: The types that partition columns can have, by their names in SQL.
+_SQL_TYPES = {
+    "tinyint": "byte",
+    "byte": "byte",
+    "smallint": "short",
+    "short": "short",
+    "int": "integer",
+    "integer": "integer",
+    "bigint": "long",
+    "long": "long",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "string": "string",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "binary": "binary",
+}
+
+
+@takes(Converting)
+def convert(
+    uri: str | os.PathLike[str],
+    *,
+    partition_schema: pa.Schema | Mapping[str, str] | None = None,
+    mode: ConvertMode = "error",
+    collect_statistics: bool = True,
+    dry_run: bool = False,
+    progress: bool | Callable[[FileProgress], Any] | None = None,
+    **options: Unpack[Converting],
+) -> ConvertResult:
+    """Makes a table of the Parquet files in a folder. No file is moved or changed.
+
+    All files below the folder become part of the table, except hidden ones (names that begin with
+    ``_`` or ``.``). Their schemas are merged, and narrow types become wide ones.
+
+    - ``uri``: the folder, a URL or a path on this machine.
+    - ``partition_schema``: the partition columns, if the folders have names such as
+      ``day=2024-01-01``: a ``pyarrow.Schema``, or the SQL types by name, in the order of the
+      folders.
+    - ``mode``: what to do if there is a table already: ``error`` raises an error, and ``ignore``
+      returns the table.
+    - ``properties``: the properties of the table.
+    - ``collect_statistics=False`` leaves out the statistics, so that queries skip no files.
+    - ``dry_run=True`` writes nothing and returns the files, the schema and the sizes.
+    - ``progress=True`` prints the progress; a function is called with it.
+    - ``user_metadata``: a text of your own, which the history keeps.
+    - ``timeout``: the seconds to keep trying to commit.
+    - ``storage_options`` and ``credentials`` say how to reach the store, as for
+      :class:`lakebed.Table`.
+
+    >>> import lakebed as lb, pyarrow as pa, pyarrow.parquet as pq, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> pq.write_to_dataset(pa.table({"id": [1, 2, 3], "day": ["a", "a", "b"]}), folder, partition_cols=["day"])
+    >>> result = lb.convert(folder, partition_schema={"day": "string"})
+    >>> result.metrics.converted_files, result.table.count("day = 'a'")
+    (2, 2)
+    """
+    watcher = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
+    place = located(uri, options)
+    given = {
+        **checked({name: value for name, value in options.items() if name not in ("storage_options", "credentials")}),
+        **place,
+        "mode": arguments.word("mode", mode, ConvertMode),
+        "collect_statistics": arguments.flag("collect_statistics", collect_statistics),
+        "dry_run": arguments.flag("dry_run", dry_run),
+        "progress": _watcher(watcher or progress is True),
+    }
+    made, committed, metrics, schema, columns, files = _lakebed.Table.convert(given, _partition_columns(partition_schema))
+    from lakebed.table import Table
+
+    table = None if made is None else Table._wrap(made, reopening(place))
+    return ConvertResult(
+        table=table,
+        version=None if table is None else table.version,
+        metrics=ConvertMetrics(**metrics),
+        committed=committed,
+        schema=schema_of(schema),
+        partition_columns=tuple(columns),
+        files=tuple(files),
+    )
+
+
+def _partition_columns(given: Any) -> object | None:
+    """Returns the partition columns in the form that `_lakebed` takes: an Arrow schema, or the text
+    of a Delta schema.
+    """
+    if given is None or not isinstance(given, Mapping):
+        return None if given is None else arrow_schema(given)
+    fields = []
+    for name, text in arguments.pairs("partition_schema", list(given.items())):
+        kind = " ".join(text.lower().split())
+        digits = re.fullmatch(r"(?:decimal|dec|numeric) ?\( ?(\d+) ?(?:, ?(\d+) ?)?\)", kind)
+        if digits is not None:
+            kind = f"decimal({digits[1]},{digits[2] or 0})"
+        elif kind not in _SQL_TYPES:
+            raise InvalidInputError(
+                f"partition_schema: {name} has the type {text!r}: a partition column can be {', '.join(sorted(_SQL_TYPES))} or decimal(p, s)"
+            )
+        fields.append({"name": name, "type": _SQL_TYPES.get(kind, kind), "nullable": True, "metadata": {}})
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def _service(uri: str) -> str:
+    """Returns the service of a location, and what follows the scheme up to the first slash for
+    services that have one.
+    """
+    scheme, found, _ = uri.partition("://")
+    if not found or os.path.isabs(uri):
+        return "file"
+    return _SAME_SERVICE.get(scheme.lower(), scheme.lower())
+
+
+def _watcher(progress: bool | Callable[[FileProgress], Any] | None) -> Callable[..., None] | None:
+    if progress is None or progress is False:
+        return None
+    tell = _show if progress is True else progress
+
+    def watch(*counts: int) -> None:
+        tell(FileProgress(*counts))
+
+    return watch
+
+
+def _show(progress: FileProgress) -> None:
+    """Prints the progress on one line of the terminal, over the last one."""
+    share = progress.done_files / progress.total_files if progress.total_files else 1.0
+    end = "\n" if progress.done_files == progress.total_files else ""
+    line = f"\r{share:4.0%} of {progress.total_files:,} files, {progress.done_bytes / 1e6:,.1f} of {progress.total_bytes / 1e6:,.1f} MB"
+    print(line, end=end, file=sys.stderr, flush=True)

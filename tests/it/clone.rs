@@ -1,0 +1,124 @@
+//! Clones over one store: what is committed, and what happens between the copies and the commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use lakebed::clone::{CloneMode, CloneOptions};
+use lakebed::{Env, ErrorKind, Table};
+use lakebed_core::action::Action;
+use lakebed_io::store::{Store, StoreOptions};
+use lakebed_tests::Lake;
+use lakebed_tests::lake::{Rows, rows_of, stream};
+use object_store::ObjectStore;
+use object_store::path::Path;
+use url::Url;
+
+/// Returns a table beside that of the lake, in the same store.
+fn beside(lake: &Lake, name: &str) -> Table {
+    let env = Env::seeded(9);
+    let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };
+    let url = Url::parse(&format!("memory://kit/{name}")).unwrap();
+    let objects = Arc::clone(&lake.observed) as Arc<dyn ObjectStore>;
+    let store = Store::from_object_store_with(objects, Path::from(name), url, options);
+    Table::at("memory://kit").with_store(store).with_env(env).build().unwrap()
+}
+
+async fn rows(table: &Table) -> Rows {
+    let batches: Vec<_> = table.snapshot().await.unwrap().scan().stream().await.unwrap().try_collect().await.unwrap();
+    rows_of(&batches).into_iter().collect()
+}
+
+fn shallow() -> CloneOptions {
+    CloneOptions { shallow: true, ..CloneOptions::default() }
+}
+
+fn replacing() -> CloneOptions {
+    CloneOptions { mode: CloneMode::Replace, ..CloneOptions::default() }
+}
+
+#[tokio::test]
+async fn clone_has_rows_of_its_version() {
+    for options in [CloneOptions::default(), shallow()] {
+        let lake = Lake::new(true).await;
+        lake.table.delete().filter("id > 15").run().await.unwrap();
+        let source = lake.table.snapshot().await.unwrap();
+        lake.table.delete().filter("id < 5").run().await.unwrap();
+        let target = beside(&lake, "clone");
+        let outcome = source.clone_to(&target).options(options).run().await.unwrap();
+        assert_eq!((outcome.version, outcome.metrics.source_files), (0, 2));
+        let expected: Rows = (1..=15).map(|id| (id, 0)).collect();
+        assert_eq!(rows(&beside(&lake, "clone")).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn shallow_clone_reads_and_writes_little() {
+    let lake = Lake::new(true).await;
+    let source = lake.table.snapshot().await.unwrap();
+    lake.counts();
+    source.clone_to(&beside(&lake, "clone")).options(shallow()).run().await.unwrap();
+    assert_eq!(lake.counts().data_files(), 0);
+}
+
+#[tokio::test]
+async fn deep_clone_is_copied_by_the_store() {
+    let lake = Lake::new(true).await;
+    lake.table.delete().filter("id = 3").run().await.unwrap();
+    let source = lake.table.snapshot().await.unwrap();
+    lake.counts();
+    let outcome = source.clone_to(&beside(&lake, "clone")).run().await.unwrap();
+    assert_eq!((outcome.metrics.copied_files, outcome.metrics.copied_vector_files), (2, 1));
+    // No byte of a data file passed this process.
+    assert_eq!(lake.counts().data_files(), 0);
+}
+
+#[tokio::test]
+async fn failed_copy_commits_nothing() {
+    let lake = Lake::new(true).await;
+    let source = lake.table.snapshot().await.unwrap();
+    let target = beside(&lake, "clone");
+    lake.observed.fail(".parquet", 100);
+    source.clone_to(&target).run().await.unwrap_err();
+    let error = target.snapshot().await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::TableNotFound);
+}
+
+#[tokio::test]
+async fn replacing_clone_removes_rows_of_others() {
+    let lake = Lake::new(true).await;
+    let source = lake.table.snapshot().await.unwrap();
+    let target = beside(&lake, "clone");
+    source.clone_to(&target).run().await.unwrap();
+    lake.table.write(stream([(30, 0)])).run().await.unwrap();
+    let newer = lake.table.snapshot().await.unwrap();
+    beside(&lake, "clone").write(stream([(99, 0)])).run().await.unwrap();
+    let outcome = newer.clone_to(&target).options(replacing()).run().await.unwrap();
+    assert_eq!((outcome.version, outcome.metrics.kept_files, outcome.metrics.removed_files), (2, 2, 1));
+    assert_eq!(rows(&beside(&lake, "clone")).await, (1..=20).chain([30]).map(|id| (id, 0)).collect());
+}
+
+#[tokio::test]
+async fn commit_adds_each_path_once() {
+    let lake = Lake::new(true).await;
+    let source = lake.table.snapshot().await.unwrap();
+    let target = beside(&lake, "clone");
+    source.clone_to(&target).options(shallow()).run().await.unwrap();
+    lake.table.delete().filter("id = 1").run().await.unwrap();
+    let newer = lake.table.snapshot().await.unwrap();
+    let options = CloneOptions { shallow: true, ..replacing() };
+    let outcome = newer.clone_to(&target).options(options).run().await.unwrap();
+    assert_eq!((outcome.metrics.kept_files, outcome.metrics.removed_files), (1, 1));
+    let lines = target.store().get(&Path::from("clone/_delta_log/00000000000000000001.json")).await.unwrap();
+    let mut seen = BTreeMap::new();
+    for action in lakebed_core::action::json::parse_commit(&lines, "commit").unwrap() {
+        let (path, vector, kind) = match action {
+            Action::Add(add) => (add.path, add.deletion_vector, "add"),
+            Action::Remove(remove) => (remove.path, remove.deletion_vector, "remove"),
+            _ => continue,
+        };
+        assert_eq!(seen.insert((path, vector.map(|vector| vector.unique_id())), kind), None);
+    }
+    assert_eq!(seen.values().copied().collect::<Vec<_>>().len(), 2);
+    assert_eq!(rows(&beside(&lake, "clone")).await, (2..=20).map(|id| (id, 0)).collect());
+}
