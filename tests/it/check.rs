@@ -79,7 +79,9 @@ async fn sound_table_has_no_findings() {
         for outcome in at_all_levels(&lake.process(3)).await {
             assert!(outcome.is_ok() && outcome.findings.is_empty(), "{:?}", outcome.findings);
             assert_eq!((outcome.version, outcome.checked_version), (3, Some(3)));
-            assert_eq!(outcome.files, (outcome.level >= Level::State).then_some(3));
+            // Without deletion vectors, the rows that are left of two files are in one new file.
+            let files = if vectors { 3 } else { 2 };
+            assert_eq!(outcome.files, (outcome.level >= Level::State).then_some(files));
             assert_eq!(outcome.rows, (outcome.level >= Level::Rows).then_some(19));
         }
     }
@@ -266,9 +268,10 @@ async fn log_reads_each_needed_commit() {
     builder.observed().take_counts();
     assert!(check(&builder.table(), Level::Log).await.is_ok());
     let counts = builder.observed().take_counts();
-    // The hint, the commit twice (parsed whole, then opened), and the checkpoint's protocol.
-    assert_eq!((counts.lists, counts.heads, counts.puts, counts.deletes), (2, 0, 0, 0), "{counts:?}");
-    assert!(counts.gets <= 4, "{counts:?}");
+    // The hint and the commit are read to be checked, and once more with the checkpoint's protocol
+    // to open the version.
+    assert_eq!((counts.lists, counts.gets, counts.heads), (2, 5, 0), "{counts:?}");
+    assert_eq!((counts.puts, counts.deletes), (0, 0), "{counts:?}");
     assert!((0..4).all(|version| !counts.objects.keys().any(|name| name.ends_with(&commit_name(version)))));
 }
 
