@@ -290,7 +290,9 @@ def definition(path: str) -> tuple[Any, ...]:
 
 def without_names(node: dict[str, Any]) -> dict[str, Any]:
     names = ("delta.columnMapping.physicalName",)
-    return {key: value for key, value in node.items() if key not in names}
+    lists = ("readerFeatures", "writerFeatures")
+    found = {key: value for key, value in node.items() if key not in names}
+    return {key: sorted(value) if key in lists and value else value for key, value in found.items()}
 
 
 def history(path: str) -> list[tuple[str, Any]]:
@@ -298,7 +300,9 @@ def history(path: str) -> list[tuple[str, Any]]:
     found = []
     for file in sorted((Path(path) / "_delta_log").glob("*.json"))[1:]:
         info = next(line["commitInfo"] for line in map(json.loads, file.read_text().splitlines()) if "commitInfo" in line)
-        parameters = {key: parsed(value) for key, value in info["operationParameters"].items()}
+        # Spark passes IF EXISTS for every UNSET of a table that is named by its path.
+        given = {key: value for key, value in info["operationParameters"].items() if key != "ifExists"}
+        parameters = {key: parsed(value) for key, value in given.items()}
         found.append((info["operation"], parameters))
     return found
 

@@ -107,6 +107,15 @@ impl Transaction {
         }
     }
 
+    /// Returns what is known about the files of this commit. The changes are exact: added files have
+    /// new names, and removed files were in the table, because a winner that removed the same file
+    /// is a conflict. But a commit that only adds files and changes no rows adds files again that
+    /// the table has, for example with row ids.
+    fn file_changes(&self) -> FileChanges {
+        let adds_again = self.draft.removes.is_empty() && self.draft.adds.iter().any(|add| !add.data_change);
+        if adds_again { FileChanges::Unknown } else { FileChanges::Exact }
+    }
+
     fn provenance(&self) -> Provenance {
         Provenance {
             read_version: self.base.version,
@@ -204,9 +213,7 @@ impl Transaction {
     async fn keep_up(&self, snapshot: Snapshot, lines: Bytes) -> Snapshot {
         let is_next = |before: &&Snapshot| before.version() + 1 == snapshot.version();
         let previous = self.snapshot.as_ref().filter(is_next).and_then(Snapshot::checksum).cloned();
-        // The changes are exact: added files have new names, and removed files were in the table,
-        // because a winner that removed the same file is a conflict.
-        let done = snapshot.after_commit(&NewCommit { lines, changes: FileChanges::Exact, previous }).await;
+        let done = snapshot.after_commit(&NewCommit { lines, changes: self.file_changes(), previous }).await;
         if done.checkpoint.is_some()
             && let Ok(reloaded) = load(self.store.clone(), self.env.clone(), Some(snapshot.version())).await
         {
