@@ -291,7 +291,9 @@ def definition(path: str) -> tuple[Any, ...]:
 def without_names(node: dict[str, Any]) -> dict[str, Any]:
     names = ("delta.columnMapping.physicalName",)
     lists = ("readerFeatures", "writerFeatures")
-    found = {key: value for key, value in node.items() if key not in names}
+    # Spark's SQL writes the names of features in lower case.
+    spelled = {key.lower() if key.startswith("delta.feature.") else key: value for key, value in node.items()}
+    found = {key: value for key, value in spelled.items() if key not in names}
     return {key: sorted(value) if key in lists and value else value for key, value in found.items()}
 
 
