@@ -64,6 +64,7 @@ impl Table {
     }
 
     async fn change_tags(&self, change: &TagChange<'_>) -> Result<TagOutcome> {
+        self.refuse_in_transaction("a change of tags")?;
         let settings = CommitSettings::default();
         let mut retry = Retry::new(self.env(), &settings, Retryable::all());
         loop {

@@ -60,7 +60,7 @@ impl Expected {
                 }
                 self.insert(&new);
             }
-            Verb::ReplacePartitions | Verb::Compact | Verb::Cluster => panic!("not in these tests"),
+            Verb::ReplacePartitions | Verb::Compact | Verb::Cluster | Verb::Restore(_) => panic!("not in these tests"),
         }
     }
 

@@ -23,6 +23,7 @@ const FILES_AT_ONCE: usize = 100_000;
 
 /// Gives row ids to all files without them. Returns the newest snapshot if anything was committed.
 pub(super) async fn backfill(table: &Table, snapshot: &Snapshot, settings: &CommitSettings) -> Result<Option<Snapshot>> {
+    table.refuse_in_transaction("giving row ids to the files that the table has")?;
     let retryable = Retryable::of([
         ConflictKind::ProtocolChanged,
         ConflictKind::MetadataChanged,

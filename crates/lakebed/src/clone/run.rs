@@ -75,6 +75,8 @@ impl CloneTable {
     /// Runs the clone. If it fails before its commit, the target has no new version. Files that
     /// were copied until then stay, and the next run uses them.
     pub async fn run(self) -> Result<CloneOutcome> {
+        self.source.refuse_pending("CLONE")?;
+        self.target.refuse_in_transaction("CLONE")?;
         let source = self.source.by_log().await?;
         self.check_places(&source)?;
         let mut retry = Retry::new(self.target.env(), &self.settings(), Retryable::all().or_creation());

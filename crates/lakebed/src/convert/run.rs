@@ -82,6 +82,7 @@ impl Convert {
 
     /// Runs the conversion. It reads the footers of all files, and writes version 0 of the log.
     pub async fn run(self) -> Result<ConvertOutcome> {
+        self.table.refuse_in_transaction("CONVERT")?;
         let store = self.table.store().clone();
         if let Some(snapshot) = self.table.try_snapshot().await? {
             return match self.options.mode {

@@ -56,6 +56,7 @@ impl Repair {
     /// # Errors
     /// It is an error if the caller asks to cut the log, but a commit of its tail can be read.
     pub async fn run(self) -> Result<RepairOutcome> {
+        self.table.refuse_in_transaction("a repair")?;
         run::run(&self.table, &self.options).await
     }
 }

@@ -60,6 +60,7 @@ impl Restore {
     /// Restores the table and commits. If other writers change the table meanwhile, it starts again
     /// on top of their commits, with the same older version.
     pub async fn run(self) -> Result<RestoreOutcome> {
+        self.table.refuse_in_transaction("RESTORE")?;
         run::run(&self.table, &self.options).await
     }
 }
