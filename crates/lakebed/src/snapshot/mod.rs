@@ -15,11 +15,13 @@ mod refresh;
 mod stage;
 mod travel;
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use arrow_schema::SchemaRef;
+use bytes::Bytes;
 use lakebed_core::action::{Metadata, Protocol};
 use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::replay::Layers;
@@ -33,7 +35,6 @@ use lakebed_io::log::{CommitPart, ListedLogFile};
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
-use self::stage::Pending;
 use crate::Result;
 
 pub(crate) use clone_source::{CLONE_SOURCES, COPIED_FROM, CloneSource, clone_sources, copied_from};
@@ -68,6 +69,18 @@ struct Inner {
     replacement: OnceCell<Snapshot>,
     /// The origin of this snapshot if it is the pending state of a transaction.
     pending: Option<Pending>,
+}
+
+/// The origin of the pending state of a transaction.
+struct Pending {
+    /// The version on which the transaction began.
+    base: Snapshot,
+    /// The commit that was not written.
+    lines: Bytes,
+    /// The number of operations in it.
+    operations: u64,
+    /// The transaction, a [`Stage`]. The snapshot does not keep it alive.
+    stage: Weak<dyn Any + Send + Sync>,
 }
 
 /// The size and time of a commit file, or its ETag. They show whether the file now belongs to

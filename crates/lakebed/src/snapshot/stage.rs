@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 
 use super::commits::{ReadCommits, fold};
 use super::load::load_without;
-use super::{Head, Inner, Snapshot};
+use super::{Head, Inner, Pending, Snapshot};
 use crate::{Error, Result};
 
 /// A transaction with several operations, as its table handles and its snapshots share it.
@@ -37,18 +37,6 @@ pub(crate) enum StageState {
     Committed(u64),
     /// Nothing was committed, or the outcome of the commit is not known.
     Ended(&'static str),
-}
-
-/// The origin of a pending snapshot.
-pub(super) struct Pending {
-    /// The version on which the transaction began.
-    base: Snapshot,
-    /// The commit that was not written.
-    lines: Bytes,
-    /// The number of operations in it.
-    operations: u64,
-    /// The snapshot does not keep its transaction alive.
-    stage: Weak<Stage>,
 }
 
 impl Stage {
@@ -92,10 +80,11 @@ impl Snapshot {
     /// Returns the pending state of a transaction that began on this version. `lines` are those of
     /// the commit that the transaction would make now.
     pub(crate) async fn pending(&self, lines: Bytes, operations: u64, stage: &Arc<Stage>) -> Result<Self> {
-        self.with_pending(lines, operations, Arc::downgrade(stage)).await
+        let stage: Arc<dyn Any + Send + Sync> = Arc::clone(stage) as _;
+        self.with_pending(lines, operations, Arc::downgrade(&stage)).await
     }
 
-    async fn with_pending(&self, lines: Bytes, operations: u64, stage: Weak<Stage>) -> Result<Self> {
+    async fn with_pending(&self, lines: Bytes, operations: u64, stage: Weak<dyn Any + Send + Sync>) -> Result<Self> {
         let base = self.known_by_log();
         let path = LogPath::commit(base.version() + 1);
         let name = commit_name(path.version).into();
@@ -136,6 +125,7 @@ impl Snapshot {
         let Some(pending) = &self.inner.pending else { return Ok(None) };
         let gone = || ended("the transaction was dropped");
         let stage = pending.stage.upgrade().ok_or_else(gone)?;
+        let stage = stage.downcast::<Stage>().map_err(|_| Error::internal("a pending snapshot of something else"))?;
         let newest = stage.snapshot()?;
         if newest.inner.pending.as_ref().map(|newest| newest.operations) != Some(pending.operations) {
             let message = format!(
