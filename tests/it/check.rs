@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 const LEVELS: [Level; 6] = [Level::Log, Level::State, Level::Files, Level::Footers, Level::Rows, Level::History];
 
+/// A change of the statistics of a file.
+type Change = fn(&mut Value);
+
 async fn check(table: &Table, level: Level) -> CheckOutcome {
     table.check().level(level).run().await.unwrap()
 }
@@ -101,7 +104,7 @@ async fn missing_data_file_is_found() {
 
 #[tokio::test]
 async fn each_wrong_statistic_is_found_in_footers() {
-    let changes: [(FindingKind, fn(&mut Value)); 4] = [
+    let changes: [(FindingKind, Change); 4] = [
         (FindingKind::RowCountWrong, |stats| stats["numRecords"] = 9.into()),
         (FindingKind::BoundsWrong, |stats| stats["minValues"]["id"] = 12.into()),
         (FindingKind::BoundsWrong, |stats| stats["maxValues"]["v"] = (-1).into()),

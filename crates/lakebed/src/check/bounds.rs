@@ -63,7 +63,7 @@ impl DescribedColumns {
 
     fn add(&mut self, schema: &StructType, mode: MappingMode, logical: &[String], physical: &[String]) {
         for field in &schema.fields {
-            let path = [logical, &[field.name.clone()]].concat();
+            let path = [logical, std::slice::from_ref(&field.name)].concat();
             let physical = [physical, &[physical_name(field, mode).to_owned()]].concat();
             match &field.data_type {
                 DataType::Primitive(PrimitiveType::Variant | PrimitiveType::Void) | DataType::Array(_) | DataType::Map(_) => {}

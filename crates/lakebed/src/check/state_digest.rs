@@ -123,17 +123,23 @@ fn sum_of(batch: &FileBatch, partitions: &[String]) -> Result<u128> {
 }
 
 fn transactions(others: &[Action]) -> BTreeMap<&str, i64> {
-    let of = |action| match action {
-        &Action::SetTransaction(ref txn) => Some((txn.app_id.as_str(), txn.version)),
-        _ => None,
-    };
-    others.iter().filter_map(of).collect()
+    let mut found = BTreeMap::new();
+    for action in others {
+        if let Action::SetTransaction(txn) = action {
+            found.insert(txn.app_id.as_str(), txn.version);
+        }
+    }
+    found
 }
 
 fn domains(others: &[Action]) -> BTreeMap<&str, &str> {
-    let of = |action| match action {
-        &Action::DomainMetadata(ref domain) if !domain.removed => Some((domain.domain.as_str(), domain.configuration.as_str())),
-        _ => None,
-    };
-    others.iter().filter_map(of).collect()
+    let mut found = BTreeMap::new();
+    for action in others {
+        if let Action::DomainMetadata(domain) = action
+            && !domain.removed
+        {
+            found.insert(domain.domain.as_str(), domain.configuration.as_str());
+        }
+    }
+    found
 }

@@ -111,7 +111,7 @@ impl Snapshot {
 
 fn add_leaves(columns: &[IndexedColumn], above: &[String], leaves: &mut Vec<(Vec<String>, lakebed_core::schema::PrimitiveType)>) {
     for column in columns {
-        let path = [above, &[column.name.clone()]].concat();
+        let path = [above, std::slice::from_ref(&column.name)].concat();
         match &column.kind {
             IndexedKind::Leaf(Some(data_type)) => leaves.push((path, *data_type)),
             IndexedKind::Leaf(None) => {}
