@@ -128,7 +128,7 @@ def test_time_travel(trips: Path) -> None:
         lb.Table(trips, version=-1)
     with pytest.raises(ValueError, match="zone"):
         lb.Table(trips, timestamp="2023-11-14T22:13:20")
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(TypeError, match="give version, timestamp or tag, not several of them"):
         lb.Table(trips, version=1, timestamp=at)
 
 

@@ -255,6 +255,21 @@ def test_optimize_describes_no_rewritten_file(path: str) -> None:
     assert (metrics.described_files, metrics.rows) == (0, 19)
 
 
+def test_checksum_counts_described_file_once(path: str) -> None:
+    """One commit rewrites small files and adds a large file again, with statistics."""
+    for first, count in ((0, 2000), (2000, 10), (2010, 10)):
+        lb.write(path, numbers(first, count))
+    checksum = Path(path) / "_delta_log" / f"{2:020}.crc"
+    known = checksum.read_bytes()
+    without_statistics(path)
+    checksum.write_bytes(known)
+    result = lb.Table(path).optimize(target_file_size=4096)
+    assert (result.metrics.described_files, result.metrics.removed_files) == (1, 2)
+    assert lb.check(path, level="state").ok
+    found = Path(path) / "_delta_log" / f"{result.version:020}.crc"
+    assert not found.exists() or json.loads(found.read_text())["numFiles"] == len(live(path)) == 2
+
+
 # Table features
 
 

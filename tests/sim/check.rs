@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lakebed::ErrorKind;
+use lakebed_core::ConflictKind;
 
 use super::actors::ROOT;
 use super::history::Version;
@@ -104,6 +105,12 @@ impl<'a> Check<'a> {
         until.flat_map(|version| &version.applications).any(|(app, known)| app == app_id && known >= number)
     }
 
+    /// Returns whether a version sets the transaction identifier of the application of this change.
+    fn sets_application_of(&self, work: &Work, version: u64) -> bool {
+        let Some((app_id, _)) = &work.application else { return false };
+        self.history.get(version as usize).is_some_and(|version| version.applications.iter().any(|(app, _)| app == app_id))
+    }
+
     /// Checks that no change is in the log twice, and that a change that failed for certain is not
     /// in the log.
     fn counts(&mut self) {
@@ -129,6 +136,12 @@ impl<'a> Check<'a> {
         for Attempt { work, ended, began } in &self.notes.attempts {
             let Some(Ended { told: Told::Failed(kind, message), was_hurt, .. }) = ended else { continue };
             let is_fair = match kind {
+                // A transaction is not repeated when another process of its application commits first.
+                ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentTransaction, winner_version, .. }
+                    if work.then.is_some() =>
+                {
+                    self.sets_application_of(work, *winner_version)
+                }
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,

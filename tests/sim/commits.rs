@@ -75,7 +75,7 @@ fn shared(outcome: &Outcome) -> impl Iterator<Item = u64> {
 #[test]
 fn everything_that_may_happen_does() {
     let mut happened = BTreeMap::<String, usize>::new();
-    for seed in 0..200 {
+    for seed in 0..300 {
         events(&Plan::random(seed).simulate()).for_each(|event| *happened.entry(event).or_default() += 1);
     }
     let wanted = [

@@ -60,7 +60,7 @@ async fn step(table: &Table, snapshot: &Snapshot, settings: &CommitSettings) -> 
     if files.is_empty() {
         return Ok(None);
     }
-    transaction.add(files);
+    transaction.add_again(files);
     commit(table, transaction, Operation::new("ROW TRACKING BACKFILL").with("batchId", "0")).await.map(Some)
 }
 

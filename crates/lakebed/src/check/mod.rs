@@ -43,7 +43,7 @@ pub use progress::{CheckProgress, CheckWatcher};
 /// let url = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/trips");
 /// let outcome = lakebed::Table::at(url).build()?.check().level(Level::Rows).run().await?;
 /// assert!(outcome.is_ok());
-/// assert_eq!(outcome.version, Some(3));
+/// assert_eq!(outcome.version, 3);
 /// # Ok(())
 /// # }
 /// ```

@@ -213,7 +213,10 @@ async fn attempt(
         match &options.txn {
             // A transaction identifier is committed even if no row changed.
             Some(application) => transaction.record(application, None),
-            None if is_empty => return Ok(nothing(metrics)),
+            None if is_empty => {
+                transaction.end_unchanged().await?;
+                return Ok(nothing(metrics));
+            }
             None => {}
         }
         let taken_ms = (snapshot.env().monotonic() - begun).as_millis();

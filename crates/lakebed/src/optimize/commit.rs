@@ -144,7 +144,7 @@ impl<'a> Committer<'a> {
             for file in &group.written {
                 transaction.add_unflushed(Add { data_change: false, ..file.add.clone() }, file.unflushed.clone());
             }
-            transaction.add(group.described.iter().cloned());
+            transaction.add_again(group.described.iter().cloned());
         }
         Ok(transaction)
     }

@@ -138,7 +138,7 @@ async fn describe_files(snapshot: &Snapshot, paths: &HashSet<&str>, settings: Co
         transaction.read().files(&batch)?;
     }
     let is_needed = !described.is_empty();
-    transaction.add(described);
+    transaction.add_again(described);
     // Delta Spark names the operation so, and records no metrics.
     let operation = Operation::new("COMPUTE STATS").with("predicate", "[]");
     Ok(is_needed.then_some((transaction, operation)))

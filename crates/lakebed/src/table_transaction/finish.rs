@@ -1,11 +1,13 @@
 //! The end of a transaction with several operations: it is committed or rolled back.
 
+use lakebed_core::error::ConflictKind;
 use lakebed_core::property::TableProperties;
 
 use super::TableTransaction;
 use super::feed::net_change_files;
 use super::outcome::{OperationOutcome, TransactionOutcome, summary};
 use crate::snapshot::StageState;
+use crate::transaction::Standing;
 use crate::transaction::staged::{Staged, StagedOperations};
 use crate::write::data_file::WrittenFile;
 use crate::write::files::delete_written;
@@ -14,7 +16,8 @@ use crate::{Error, ErrorKind, Result, Snapshot};
 impl TableTransaction {
     /// Commits all operations as one version.
     ///
-    /// If there was no operation, nothing is committed, unless the transaction has an identifier.
+    /// If there was no operation, nothing is committed, unless the transaction has an identifier. If
+    /// another process committed the same identifier meanwhile, nothing is committed, either.
     ///
     /// # Errors
     /// [`ErrorKind::CommitConflict`] if another writer committed first and its commit conflicts with
@@ -60,8 +63,26 @@ impl TableTransaction {
                 let (version, snapshot, conflicts) = (committed.version, committed.snapshot, committed.conflicts);
                 Ok(TransactionOutcome { version, committed: true, operations, conflicts, snapshot })
             }
-            Err(error) => self.failed(&written, error).await,
+            Err(error) => match self.committed_by_another(&error).await {
+                Some(newest) => {
+                    let version = newest.version();
+                    self.stage.set(StageState::Committed(version));
+                    delete_written(self.origin.store(), &written).await;
+                    let (operations, snapshot) = (Vec::new(), Some(newest));
+                    Ok(TransactionOutcome { version, committed: false, operations, conflicts: 1, snapshot })
+                }
+                None => self.failed(&written, error).await,
+            },
         }
+    }
+
+    /// Returns the newest version if another process has committed the transaction with the same
+    /// identifier.
+    async fn committed_by_another(&self, error: &Error) -> Option<Snapshot> {
+        let is_identifier = matches!(error.kind(), ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentTransaction, .. });
+        let application = self.options.txn.as_ref().filter(|_| is_identifier)?;
+        let newest = self.origin.snapshot().await.ok()?.by_log().await.ok()?;
+        matches!(application.standing(&newest, None).await, Ok(Standing::Known)).then_some(newest)
     }
 
     /// Ends the transaction without a commit, and deletes its files.

@@ -107,13 +107,11 @@ impl Transaction {
         }
     }
 
-    /// Returns what is known about the files of this commit. The changes are exact: added files have
-    /// new names, and removed files were in the table, because a winner that removed the same file
-    /// is a conflict. But a commit that only adds files and changes no rows adds files again that
-    /// the table has, for example with row ids.
+    /// Returns what is known about the files of this commit. The changes are exact if no file is
+    /// added again: other added files have new names, and removed files were in the table, because a
+    /// winner that removed the same file is a conflict.
     fn file_changes(&self) -> FileChanges {
-        let adds_again = self.draft.removes.is_empty() && self.draft.adds.iter().any(|add| !add.data_change);
-        if adds_again { FileChanges::Unknown } else { FileChanges::Exact }
+        if self.adds_again { FileChanges::Unknown } else { FileChanges::Exact }
     }
 
     fn provenance(&self) -> Provenance {

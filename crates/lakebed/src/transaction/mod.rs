@@ -62,6 +62,8 @@ pub struct Transaction {
     base: Base,
     draft: Draft,
     read: ReadSet,
+    /// Whether some of the added files are in the table already.
+    adds_again: bool,
     /// Files that the commit has to wait for until they are flushed to disk.
     unflushed: Vec<Unflushed>,
     /// Data files and change data files that were written for this transaction. They are kept only for
@@ -111,6 +113,7 @@ impl Transaction {
             snapshot: Some(snapshot.clone()),
             draft: Draft::default(),
             read: ReadSet::default(),
+            adds_again: false,
             unflushed: Vec::new(),
             written: Vec::new(),
             vector_files: Vec::new(),
@@ -131,6 +134,7 @@ impl Transaction {
             base,
             draft,
             read: ReadSet::default(),
+            adds_again: false,
             unflushed: Vec::new(),
             written: Vec::new(),
             vector_files: Vec::new(),
@@ -153,6 +157,13 @@ impl Transaction {
     /// Adds new files.
     pub fn add(&mut self, files: impl IntoIterator<Item = Add>) {
         self.draft.adds.extend(files);
+    }
+
+    /// Adds files again that the table has, with other facts about them: row ids or statistics.
+    pub fn add_again(&mut self, files: impl IntoIterator<Item = Add>) {
+        let before = self.draft.adds.len();
+        self.draft.adds.extend(files);
+        self.adds_again |= self.draft.adds.len() > before;
     }
 
     /// Adds a new file that may not be flushed to disk yet. The commit waits for that.

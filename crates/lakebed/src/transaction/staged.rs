@@ -178,6 +178,17 @@ impl Transaction {
     }
 }
 
+impl Transaction {
+    /// Ends an operation that changes nothing. A larger transaction depends on the rows that the
+    /// operation read all the same: on top of another writer's commit it might change something.
+    pub(crate) async fn end_unchanged(self) -> Result<()> {
+        match self.snapshot.as_ref().map_or(Ok(None), Snapshot::stage)? {
+            Some(stage) => stage.work::<StagedOperations>()?.read(self.read).await,
+            None => Ok(()),
+        }
+    }
+}
+
 /// Refuses settings that only a whole commit can have.
 fn check_settings(one: &Transaction) -> Result<()> {
     if one.settings.user_metadata.is_some() {
