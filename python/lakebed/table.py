@@ -40,13 +40,11 @@ from lakebed.options import (
 from lakebed.repairer import repair_located
 from lakebed.results import CommitResult, ManifestResult, WriteMetrics
 from lakebed.scan import Scan
+from lakebed.scannable import Scannable
 from lakebed.times import milliseconds, moment
 from lakebed.versions import Tag, VersionDifference, diff, restore, tags
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
     from typing_extensions import Unpack
 
@@ -59,7 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 
-class Table:
+class Table(Scannable):
     """A Delta table at one version.
 
     A handle never changes. It is cheap to keep and safe to share between threads, to fork and to
@@ -181,63 +179,6 @@ class Table:
         """
         return Scan(self._table, columns, where, limit, row_columns)
 
-    def to_arrow(
-        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
-    ) -> pa.Table:
-        """Returns all rows as a pyarrow table.
-
-        Short for ``scan(columns, where=where, limit=limit).to_arrow()``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_arrow()
-
-    def to_reader(
-        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
-    ) -> pa.RecordBatchReader:
-        """Returns all rows as a reader of record batches.
-
-        Short for ``scan(columns, where=where, limit=limit).to_reader()``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_reader()
-
-    def to_pandas(
-        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
-    ) -> pd.DataFrame:
-        """Returns all rows as a pandas data frame.
-
-        Short for ``scan(columns, where=where, limit=limit).to_pandas()``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_pandas()
-
-    def to_polars(
-        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
-    ) -> pl.DataFrame:
-        """Returns all rows as a polars data frame.
-
-        Short for ``scan(columns, where=where, limit=limit).to_polars()``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_polars()
-
-    def to_duckdb(
-        self,
-        connection: duckdb.DuckDBPyConnection | None = None,
-        *,
-        columns: str | Sequence[str] | None = None,
-        where: str | None = None,
-        limit: int | None = None,
-    ) -> duckdb.DuckDBPyRelation:
-        """Returns all rows as a DuckDB relation.
-
-        Short for ``scan(columns, where=where, limit=limit).to_duckdb(connection)``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_duckdb(connection)
-
-    def head(self, n: int = 5, *, columns: str | Sequence[str] | None = None, where: str | None = None) -> pa.Table:
-        """Returns the first ``n`` rows, or all rows if the table has fewer.
-
-        Short for ``scan(columns, where=where).head(n)``.
-        """
-        return self.scan(columns, where=where).head(n)
-
     def changes(
         self,
         start: int | datetime | str,
@@ -270,17 +211,6 @@ class Table:
         ``where`` is true.
         """
         return self.scan(where=where).files()
-
-    def count(self, where: str | None = None) -> int:
-        """Returns the number of rows, or of rows for which the SQL predicate ``where`` is true.
-
-        The statistics of the files answer it if they are exact.
-
-        >>> import lakebed as lb
-        >>> lb.Table("examples/trips").count("fare > 20")
-        2
-        """
-        return self.scan(where=where).count()
 
     def history(self, limit: int | None = None) -> History:
         """Returns the commits up to this version that the log still has, newest first, at most

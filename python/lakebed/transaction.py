@@ -13,12 +13,10 @@ from lakebed.dml import Merge, delete_rows, update_rows, upsert_rows
 from lakebed.errors import InvalidInputError
 from lakebed.options import Encoding, StagedMerging, StagedOverwriting, StagedRewriting, checked, takes
 from lakebed.results import ChangeMetrics, ChangeResult, CommitResult, OperationResult, TransactionResult, WriteMetrics
+from lakebed.scannable import Scannable
 from lakebed.table import Table, _merging
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
     from typing_extensions import Self, Unpack
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction:
+class Transaction(Scannable):
     """Several operations on a table that become one version, or none.
 
     :meth:`Table.transaction` returns it. In a ``with`` block its methods do the operations, one after
@@ -163,53 +161,6 @@ class Transaction:
         were read.
         """
         return self._handle().scan(columns, where=where, limit=limit, row_columns=row_columns)
-
-    def to_arrow(
-        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
-    ) -> pa.Table:
-        """Returns the rows after the operations so far as a pyarrow table.
-
-        Short for ``scan(columns, where=where, limit=limit).to_arrow()``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_arrow()
-
-    def to_pandas(
-        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
-    ) -> pd.DataFrame:
-        """Returns the rows after the operations so far as a pandas data frame.
-
-        Short for ``scan(columns, where=where, limit=limit).to_pandas()``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_pandas()
-
-    def to_polars(
-        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
-    ) -> pl.DataFrame:
-        """Returns the rows after the operations so far as a polars data frame.
-
-        Short for ``scan(columns, where=where, limit=limit).to_polars()``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_polars()
-
-    def to_duckdb(
-        self,
-        connection: duckdb.DuckDBPyConnection | None = None,
-        *,
-        columns: str | Sequence[str] | None = None,
-        where: str | None = None,
-        limit: int | None = None,
-    ) -> duckdb.DuckDBPyRelation:
-        """Returns the rows after the operations so far as a DuckDB relation.
-
-        Short for ``scan(columns, where=where, limit=limit).to_duckdb(connection)``.
-        """
-        return self.scan(columns, where=where, limit=limit).to_duckdb(connection)
-
-    def count(self, where: str | None = None) -> int:
-        """Returns the number of rows after the operations so far, or of those for which ``where`` is
-        true.
-        """
-        return self.scan(where=where).count()
 
     @takes(Encoding)
     def append(self, data: Any, *, schema_mode: Evolution = "enforce", **options: Unpack[Encoding]) -> CommitResult:

@@ -23,6 +23,7 @@ import lakebed.dml
 import lakebed.reader
 import lakebed.repairer
 import lakebed.scan
+import lakebed.scannable
 import lakebed.table
 import lakebed.transaction
 import lakebed.writer
@@ -77,6 +78,7 @@ def test_blocks_of_spark_page_run(spark: Any) -> None:
         lakebed.transaction,
         lakebed.copies,
         lakebed.scan,
+        lakebed.scannable,
         lakebed.writer,
     ],
 )
