@@ -75,6 +75,7 @@ class Alter:
     ) -> Table:
         """Adds a column, or a field of a struct. It is null in the rows that the table has.
 
+        - ``name``: the path of the column, and ``type``: its type. ``comment``: a text for people.
         - ``nullable=False``, ``default`` (an SQL expression), ``generated`` (an SQL expression) and
           ``identity`` (``True``, or ``(start, step)``) need a table without rows. To give later
           rows a default, use :meth:`set_default` afterwards.
@@ -92,7 +93,7 @@ class Alter:
         return self._apply("add_columns", columns=[{**column, "position": position} if position else column])
 
     def add_columns(self, columns: Mapping[str, Any]) -> Table:
-        """Adds several columns, from names to types.
+        """Adds several columns: ``columns`` maps their names to their types.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/add-columns", pa.table({"id": [1]})).table
@@ -101,10 +102,10 @@ class Alter:
         """
         if not isinstance(columns, Mapping):
             raise TypeError(f"columns={shown(columns)}: it must be a mapping of names to types")
-        return self._apply("add_columns", columns=[described(name, type) for name, type in columns.items()])
+        return self._apply("add_columns", columns=[described(name, type, within="columns: ") for name, type in columns.items()])
 
     def rename_column(self, column: str, name: str) -> Table:
-        """Gives a column another name. ``name`` is the new name alone, also of a field of a struct.
+        """Gives ``column`` another name. ``name`` is the new name alone, also of a field of a struct.
 
         The table needs the property ``delta.columnMapping.mode``. No file is rewritten.
 
@@ -117,7 +118,7 @@ class Alter:
         return self._apply("rename_column", column=named("column", column), name=named("name", name))
 
     def drop_column(self, *columns: str) -> Table:
-        """Drops columns. The table needs the property ``delta.columnMapping.mode``.
+        """Drops ``columns``. The table needs the property ``delta.columnMapping.mode``.
 
         Data files keep the values until they are rewritten; older versions still show them.
 
@@ -131,20 +132,21 @@ class Alter:
         return self._apply("drop_columns", columns=arguments.columns("columns", columns) or [])
 
     def move_column(self, column: str, *, first: bool = False, after: str | None = None) -> Table:
-        """Moves a column to the first position, or behind another column of its struct.
+        """Moves ``column`` to the first position (``first=True``), or behind another column of its struct
+        (``after="b"``).
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/move", pa.table({"a": [1], "b": [2]})).table
         >>> table.alter.move_column("b", first=True).schema.names
         ['b', 'a']
         """
-        position = _position(first, after)
+        moved, position = named("column", column), _position(first, after)
         if position is None:
-            raise InvalidInputError("say where to move the column: first=True, or after= another column")
-        return self._apply("move_column", column=named("column", column), position=position)
+            raise InvalidInputError(f"say where to move the column {moved}: first=True, or after= another column")
+        return self._apply("move_column", column=moved, position=position)
 
     def change_type(self, column: str, type: Any) -> Table:
-        """Gives a column a wider type, so that no value is lost. No file is rewritten.
+        """Gives ``column`` a wider ``type``, so that no value is lost. No file is rewritten.
 
         The table needs the property ``delta.enableTypeWidening``. A longer ``varchar``, or
         ``string`` in place of ``varchar`` or ``char``, needs no property.
@@ -158,7 +160,7 @@ class Alter:
         return self._apply("change_type", column=named("column", column), type=typed("type", type))
 
     def set_nullable(self, column: str, nullable: bool) -> Table:
-        """Allows null in a column, or forbids it.
+        """Allows null in ``column`` (``nullable=True``), or forbids it.
 
         To forbid it, no row may be null. Statistics decide first; files of which they say too
         little are read.
@@ -171,7 +173,7 @@ class Alter:
         return self._apply("set_nullable", column=named("column", column), nullable=arguments.flag("nullable", nullable))
 
     def set_default(self, column: str, default: str | None) -> Table:
-        """Sets the SQL expression for rows that do not give the column. None removes it.
+        """Sets the SQL expression ``default`` for rows that do not give ``column``. None removes it.
 
         Rows that the table has stay as they are.
 
@@ -184,7 +186,7 @@ class Alter:
         return self._apply("set_default", column=named("column", column), default=arguments.text("default", default))
 
     def comment(self, column: str, comment: str | None) -> Table:
-        """Sets the comment of a column. None removes it.
+        """Sets the ``comment`` of ``column``. None removes it.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/comment", pa.table({"id": [1]})).table
@@ -207,7 +209,8 @@ class Alter:
         return self._apply("cluster_by", columns=arguments.columns("columns", columns) or [])
 
     def add_constraint(self, name: str, condition: str) -> Table:
-        """Adds a condition in SQL that every row must meet, now and later. Null does not meet it.
+        """Adds the constraint ``name``: a ``condition`` in SQL that every row must meet, now and later.
+        Null does not meet it.
 
         Statistics decide first about the rows that the table has; other files are read.
 
@@ -219,7 +222,7 @@ class Alter:
         return self._apply("add_constraint", name=named("name", name), condition=named("condition", condition))
 
     def drop_constraint(self, name: str, *, if_exists: bool = False) -> Table:
-        """Drops a constraint. With ``if_exists=True`` it may be missing.
+        """Drops the constraint ``name``. With ``if_exists=True`` it may be missing.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> schema = pa.schema([("id", pa.int64())])
@@ -230,7 +233,7 @@ class Alter:
         return self._apply("drop_constraint", name=named("name", name), if_exists=arguments.flag("if_exists", if_exists))
 
     def set_properties(self, properties: Mapping[str, Any]) -> Table:
-        """Sets properties: Delta's, or your own. Features that they need are added to the protocol.
+        """Sets ``properties``: Delta's, or your own. Features that they need are added to the protocol.
 
         - ``delta.columnMapping.mode="name"`` gives the columns of the table physical names, so that
           they can be renamed and dropped.
@@ -245,7 +248,7 @@ class Alter:
         return self._apply("set_properties", properties=given)
 
     def unset_properties(self, *names: str, if_exists: bool = False) -> Table:
-        """Removes properties. With ``if_exists=True`` they may be missing.
+        """Removes the properties ``names``. With ``if_exists=True`` they may be missing.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/unset", pa.table({"id": [1]}), properties={"team": "blue"}).table
@@ -256,7 +259,7 @@ class Alter:
         return self._apply("unset_properties", names=given, if_exists=arguments.flag("if_exists", if_exists))
 
     def set_name(self, name: str | None) -> Table:
-        """Sets the name of the table, for people. None removes it.
+        """Sets the ``name`` of the table, for people. None removes it.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/set-name", pa.table({"id": [1]})).table
@@ -266,7 +269,7 @@ class Alter:
         return self._apply("set_name", name=arguments.words("name", name))
 
     def set_description(self, description: str | None) -> Table:
-        """Sets the description of the table, for people. None removes it.
+        """Sets the ``description`` of the table, for people. None removes it.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/set-description", pa.table({"id": [1]})).table
@@ -276,7 +279,7 @@ class Alter:
         return self._apply("set_description", description=arguments.words("description", description))
 
     def add_feature(self, name: str) -> Table:
-        """Adds a table feature to the protocol. Readers and writers need to support it from then on.
+        """Adds the table feature ``name`` to the protocol. Readers and writers need to support it from then on.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/add-feature", pa.table({"id": [1]})).table

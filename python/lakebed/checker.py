@@ -119,8 +119,9 @@ def check(
 ) -> CheckResult:
     """Compares what the log of a table says with what is there. The table need not be readable.
 
-    The same as :meth:`Table.check`, without opening the table. ``storage_options``, ``credentials``
-    and ``absolute_paths`` are those of :class:`lakebed.Table`.
+    - ``uri``, ``storage_options``, ``credentials`` and ``absolute_paths`` are those of
+      :class:`lakebed.Table`.
+    - ``level``, ``limit`` and ``progress`` are those of :meth:`Table.check`.
 
     >>> import lakebed as lb
     >>> lb.check("examples/trips", "rows")

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebed import _lakebed, arguments
 from lakebed.adapters.pyarrow import schema_of
+from lakebed.errors import InvalidInputError
 from lakebed.values import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Identity", "column", "described", "named", "typed"]
+__all__ = ["Identity", "column", "described", "field", "named", "typed"]
 
 
 class Identity(NamedTuple):
@@ -37,6 +38,7 @@ def column(
 ) -> pa.Field[Any]:
     """Describes a column of a new table, for :func:`lakebed.create`.
 
+    - ``name``: the name of the column.
     - ``type``: a type of pyarrow, or SQL text such as ``"bigint"`` or ``"varchar(10)"``.
     - ``nullable=False``: every row must have a value.
     - ``comment``: a text for people.
@@ -59,6 +61,13 @@ def column(
     ['allowColumnDefaults', 'generatedColumns', 'identityColumns']
     """
     given = described(name, type, nullable=nullable, comment=comment, default=default, generated=generated, identity=identity)
+    return field(given)
+
+
+def field(given: dict[str, Any]) -> pa.Field[Any]:
+    """Returns a column, as :func:`described` gives it, as a field of a pyarrow schema."""
+    if "\0" in given["name"]:
+        raise InvalidInputError(f"name={shown(given['name'])}: a field of Arrow cannot have a name with NUL")
     return schema_of(_lakebed.column_schema(given)).field(0)
 
 
@@ -85,11 +94,14 @@ def described(
     default: str | None = None,
     generated: str | None = None,
     identity: Identity | tuple[int, int] | bool | None = None,
+    within: str = "",
 ) -> dict[str, Any]:
-    """Returns a column in the form that the extension takes."""
+    """Returns a column in the form that the extension takes. ``within`` names the argument that holds
+    the column, for errors.
+    """
     return {
-        "name": named("name", name),
-        "type": typed("type", type),
+        "name": named(f"{within}name", name),
+        "type": typed(f"{within}type", type),
         "nullable": arguments.flag("nullable", nullable),
         "comment": arguments.words("comment", comment),
         "default": arguments.text("default", default),
@@ -108,7 +120,7 @@ def _identity(value: Identity | tuple[int, int] | bool | None) -> dict[str, Any]
     given = Identity(*value)
     least = -(2**63)
     return {
-        "start": arguments.integer("identity start", given.start, least=least),
-        "step": arguments.integer("identity step", given.step, least=least),
-        "allow_given": arguments.flag("identity allow_given", given.allow_given),
+        "start": arguments.integer("identity: start", given.start, least=least),
+        "step": arguments.integer("identity: step", given.step, least=least),
+        "allow_given": arguments.flag("identity: allow_given", given.allow_given),
     }

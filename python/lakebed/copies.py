@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lakebed import _lakebed, arguments
 from lakebed.adapters.pyarrow import schema_of
 from lakebed.arguments import ConvertMode
-from lakebed.errors import InvalidInputError
+from lakebed.columns import described, field
 from lakebed.input import arrow_schema
 from lakebed.options import Converting, checked, located, reopening, takes
 from lakebed.results import CloneMetrics, CloneResult, ConvertMetrics, ConvertResult
@@ -63,28 +61,6 @@ def clone(
     made, metrics = table._table.clone_to(located, given)
     copy = table._wrap(made, {**reopening(target), "absolute_paths": follows})
     return CloneResult(version=copy.version, metrics=CloneMetrics(**metrics), table=copy)
-
-
-#: The types that partition columns can have, by their names in SQL.
-_SQL_TYPES = {
-    "tinyint": "byte",
-    "byte": "byte",
-    "smallint": "short",
-    "short": "short",
-    "int": "integer",
-    "integer": "integer",
-    "bigint": "long",
-    "long": "long",
-    "float": "float",
-    "real": "float",
-    "double": "double",
-    "string": "string",
-    "boolean": "boolean",
-    "date": "date",
-    "timestamp": "timestamp",
-    "timestamp_ntz": "timestamp_ntz",
-    "binary": "binary",
-}
 
 
 @takes(Converting)
@@ -150,24 +126,12 @@ def convert(
     )
 
 
-def _partition_columns(given: Any) -> object | None:
-    """Returns the partition columns in the form that `_lakebed` takes: an Arrow schema, or the text
-    of a Delta schema.
-    """
-    if given is None or not isinstance(given, Mapping):
-        return None if given is None else arrow_schema(given)
-    fields = []
-    for name, text in arguments.pairs("partition_schema", list(given.items())):
-        kind = " ".join(text.lower().split())
-        digits = re.fullmatch(r"(?:decimal|dec|numeric) ?\( ?(\d+) ?(?:, ?(\d+) ?)?\)", kind)
-        if digits is not None:
-            kind = f"decimal({digits[1]},{digits[2] or 0})"
-        elif kind not in _SQL_TYPES:
-            raise InvalidInputError(
-                f"partition_schema: {name} has the type {text!r}: a partition column can be {', '.join(sorted(_SQL_TYPES))} or decimal(p, s)"
-            )
-        fields.append({"name": name, "type": _SQL_TYPES.get(kind, kind), "nullable": True, "metadata": {}})
-    return json.dumps({"type": "struct", "fields": fields})
+def _partition_columns(given: Any) -> Any:
+    """Returns the partition columns as an Arrow schema."""
+    if not isinstance(given, Mapping):
+        return None if given is None else arrow_schema(given, "partition_schema")
+    columns = [described(name, type, within="partition_schema: ") for name, type in given.items()]
+    return arrow_schema([field(column) for column in columns], "partition_schema")
 
 
 def _service(uri: str) -> str:

@@ -28,8 +28,8 @@ _T = TypeVar("_T")
 _END = object()
 
 
-def arrow_schema(schema: Any) -> Any:
-    """Returns the schema as an object with ``__arrow_c_schema__``."""
+def arrow_schema(schema: Any, name: str = "schema") -> Any:
+    """Returns the schema as an object with ``__arrow_c_schema__``. ``name`` is the argument's."""
     if hasattr(schema, "__arrow_c_schema__"):
         return schema
     import pyarrow as pa
@@ -38,7 +38,7 @@ def arrow_schema(schema: Any) -> Any:
         return pa.schema(schema)
     except Exception as error:
         wanted = "it must be a pyarrow.Schema, or a list of names and types"
-        raise TypeError(f"schema={shown(schema)}: {wanted} ({told(error)})") from error
+        raise TypeError(f"{name}={shown(schema)}: {wanted} ({told(error)})") from error
 
 
 def stream(data: Any) -> Any:

@@ -75,8 +75,10 @@ def repair(
 ) -> RepairResult:
     """Mends what :func:`check` finds, as far as that needs no guess. The table need not be readable.
 
-    The same as :meth:`Table.repair`, without opening the table. ``storage_options``, ``credentials``
-    and ``absolute_paths`` are those of :class:`lakebed.Table`.
+    - ``uri``, ``storage_options``, ``credentials`` and ``absolute_paths`` are those of
+      :class:`lakebed.Table`.
+    - ``dry_run``, ``level``, ``drop_missing_files``, ``truncate_log``, ``user_metadata`` and
+      ``timeout`` are those of :meth:`Table.repair`.
 
     >>> import lakebed as lb
     >>> lb.repair("examples/trips").actions

@@ -718,7 +718,7 @@ class Table(Scannable):
     ) -> RestoreResult:
         """Brings the table back to an older version, in a new version.
 
-        The version is given by its number, or by a ``timestamp`` (a ``datetime`` with a zone, or
+        It is given by its number, ``version``, or by a ``timestamp`` (a ``datetime`` with a zone, or
         ISO text with one) at which it was the newest. Rows, schema, partitioning, clustering and
         properties go back. Features, row ids, identity columns and in-commit timestamps never go
         back. Only the log is read, and no data file is written. Older versions stay, so a restore
@@ -741,7 +741,7 @@ class Table(Scannable):
         (2, 3)
         """
         if (version is None) == (timestamp is None):
-            raise TypeError("give either version or timestamp")
+            raise TypeError("version: give either version or timestamp")
         given = {
             **checked(options),
             "version": arguments.integer("version", version),
@@ -752,8 +752,8 @@ class Table(Scannable):
         return restore(self, given)
 
     def tag(self, name: str, version: int | None = None, *, replace: bool = False) -> Table:
-        """Names a version, by default the version of this handle, and returns the table as of that
-        commit.
+        """Gives the tag ``name`` to ``version``, by default the version of this handle, and returns the
+        table as of that commit.
 
         A tagged version stays readable: :meth:`vacuum` keeps its files, and the cleanup of the log
         keeps its log files. Other engines keep the tag, which is a property of the table, but their
@@ -785,7 +785,7 @@ class Table(Scannable):
         return tags(self._table.tags())
 
     def drop_tag(self, name: str) -> Table:
-        """Drops a tag, and returns the table as of that commit.
+        """Drops the tag ``name``, and returns the table as of that commit.
 
         The next vacuum and the next cleanup may delete what only the tag kept.
         """

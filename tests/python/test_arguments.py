@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -93,16 +94,38 @@ def objects(table: lb.Table) -> dict[str, Any]:
     }
 
 
+#: Valid values of required parameters, by name.
+STAND_INS: dict[str, Any] = {
+    "keys": "id",
+    "on": "target.id = source.id",
+    "set": {"p": "'x'"},
+    "task": b"",
+    "app_id": "app",
+    "start": 0,
+    "name": "new",
+    "type": "int",
+    "column": "p",
+    "columns": {"new": "int"},
+    "condition": "id > 0",
+    "nullable": True,
+    "default": None,
+    "comment": "text",
+    "description": "text",
+    "properties": {"team": "blue"},
+}
+
+
 def stand_in(parameter: inspect.Parameter, folder: Path) -> Any:
     """A valid value of the parameter."""
     if parameter.name == "uri":
         return str(folder / "t")
+    if parameter.name == "target":
+        return f"memory://targets/{uuid.uuid4()}"
     if parameter.name in ("data", "source"):
         return DATA
     if parameter.name == "schema":
         return DATA.schema
-    given = {"keys": "id", "on": "target.id = source.id", "set": {"p": "'x'"}, "task": b"", "app_id": "app", "start": 0}
-    return given.get(parameter.name, 0)
+    return STAND_INS.get(parameter.name, 0)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -374,7 +397,7 @@ ODD = {
 #: The beginnings of errors about an argument of the right type with an invalid content: data, a
 #: location, a task, an expression.
 THEIR_OWN_WORDS = re.compile(
-    r"file://|a\\0b: |in the expression|there is no (column|data)|this is not a scan task|versions \d+ to|"
+    r"file://|a\\0b: |in the expression|there is no (column|data)|this is not a scan task|say where to move|tag |versions \d+ to|"
     r"(the first|(an?|None|a dictionary)( \w+)* is not |column |1 cannot be the name)"
 )
 
@@ -411,6 +434,8 @@ def outcome(name: str, parameter: inspect.Parameter, value: Any, folder: Path) -
         for one in parameters(FUNCTIONS[name])
         if one.default is inspect.Parameter.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
     }
+    if name == "Table.restore" and parameter.name != "version" and not (parameter.name == "timestamp" and value is not None):
+        needed["version"] = 0
     try:
         function(value) if parameter.kind is parameter.VAR_POSITIONAL else function(**{**needed, parameter.name: value})
     except (lb.LakebedError, TypeError) as error:

@@ -98,7 +98,7 @@ def test_partition_types_are_not_guessed(tmp_path: Path) -> None:
         partition_schema={"day": "date", "zip": "string"},
     )
     check_refused(path, "partition column day: ", partition_schema={"zip": "string", "day": "int"})
-    check_refused(path, "partition_schema: zip has the type 'number'", partition_schema={"zip": "number", "day": "date"})
+    check_refused(path, 'column zip: type "number": at character 1', partition_schema={"zip": "number", "day": "date"})
     for wrong in (3, {"zip": 3}):
         with pytest.raises(TypeError):
             lb.convert(path, partition_schema=wrong)  # type: ignore[arg-type]
