@@ -62,7 +62,7 @@ def test_alter_refuses_wrong_types(path: str) -> None:
     )
     refuse(
         lb.InvalidInputError,
-        "say where to move the column: first=True, or after= another column",
+        "say where to move the column id: first=True, or after= another column",
         lambda: alter.move_column("id"),
     )
     refuse(

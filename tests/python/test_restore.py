@@ -66,8 +66,8 @@ def test_restore_after_vacuum_names_missing_files(table: lb.Table) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({}, TypeError, "give either version or timestamp"),
-        ({"version": 0, "timestamp": "2026-01-01T00:00:00Z"}, TypeError, "give either version or timestamp"),
+        ({}, TypeError, "version: give either version or timestamp"),
+        ({"version": 0, "timestamp": "2026-01-01T00:00:00Z"}, TypeError, "version: give either version or timestamp"),
         ({"version": -1}, lb.InvalidInputError, "version=-1: it must be 0 or more"),
         ({"version": "0"}, TypeError, "version='0': it must be a whole number"),
         ({"version": 0, "dry_run": "no"}, TypeError, "dry_run='no': it must be True or False"),
