@@ -25,7 +25,7 @@ pub(super) async fn list_files(store: &Store) -> Result<Vec<ListedFile>> {
     let mut files = Vec::new();
     let mut folders = vec![store.root().clone()];
     while !folders.is_empty() {
-        let listing = stream::iter(folders.drain(..).collect::<Vec<_>>());
+        let listing = stream::iter(std::mem::take(&mut folders));
         let listed: Vec<Folder> = listing
             .map(|folder| list_folder(store, folder))
             .buffered(AT_ONCE)
