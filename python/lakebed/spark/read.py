@@ -48,8 +48,8 @@ def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[Fra
     - ``where``: a predicate in SQL that selects rows. Files that cannot contain such rows are not
       read. Without it and ``columns``, Spark prunes columns and pushes filters down by itself where
       its own Parquet reader reads.
-    - ``version`` or ``timestamp``: the version, or the newest one at a ``datetime`` with a zone or
-      ISO text with one. The default is the newest version.
+    - ``version``, ``timestamp`` or ``tag``: the version, or the newest one at a ``datetime`` with a
+      zone or ISO text with one, or the version that has the tag. The default is the newest version.
     - ``reader``: ``"auto"`` takes the faster exact reader for each file. ``"spark"`` requires
       Spark's own reader, and ``"lakebed"`` lakebed's. :func:`explain` shows the choice.
     - ``target_task_size``: the most bytes that one task of lakebed's reader reads, unless a file is
@@ -99,8 +99,8 @@ def explain(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[
     """Returns which reader :func:`read` with the same arguments would use, and why.
 
     It reads the log, but no data. The arguments are ``spark``, ``uri``, ``columns``, ``where``,
-    ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``, ``reader``
-    and ``target_task_size``.
+    ``version``, ``timestamp``, ``tag``, ``storage_options``, ``credentials``, ``absolute_paths``,
+    ``reader`` and ``target_task_size``.
     """
     plan = _plan(spark, uri, options)
     return Explanation(
@@ -146,7 +146,7 @@ def _plan(spark: SparkSession, uri: str | os.PathLike[str], options: Mapping[str
     reader = cast("Reader", arguments.given("reader", arguments.word("reader", options.get("reader", "auto"), Reader)))
     columns, where = arguments.columns("columns", options.get("columns")), condition(options.get("where"))
     access = Access.of(options)
-    version: dict[str, Any] = {name: options.get(name) for name in ("version", "timestamp")}
+    version: dict[str, Any] = {name: options.get(name) for name in ("version", "timestamp", "tag")}
     table = Table(location.of_caller(uri), **version, **access.options())
     if where is not None and _NOW.search(where):
         # The predicate is simplified to one value of the clock, for planning now and reading later.

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed as lb
+import lakebed.spark as lbs
 
 pytestmark = pytest.mark.spark
 
@@ -304,3 +305,16 @@ def test_restore_by_timestamp_equals_delta_spark(spark: Any, tmp_path: Path) -> 
     assert (result.restored_version, result.metrics.removed_files) == (1, 1)
     (info,), (expected,) = of_kind(ours, 3, "commitInfo"), of_kind(theirs, 3, "commitInfo")
     assert info["operationParameters"] == expected["operationParameters"]
+
+
+def test_read_opens_tag_and_clone(spark: Any, tmp_path: Path) -> None:
+    path, target = str(tmp_path / "t"), str(tmp_path / "clone")
+    table = lb.write(path, pa.table({"id": [1]})).table.tag("first", version=0)
+    table.append(pa.table({"id": [2]})).table.clone(target, shallow=True)
+
+    def ids(uri: str, **options: Any) -> list[int]:
+        return sorted(row["id"] for row in lbs.read(spark, uri, **options).collect())
+
+    assert ids(path, tag="first", reader="spark") == [1]
+    assert ids(path, tag="first", reader="lakebed") == [1]
+    assert ids(target) == [1, 2]
