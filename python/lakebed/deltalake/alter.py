@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakebed.deltalake import pending
+from lakebed.deltalake import unsupported
 from lakebed.deltalake.dialect import column as quoted
 from lakebed.deltalake.dialect import sql
 from lakebed.deltalake.exceptions import DeltaError, translated
@@ -46,7 +46,7 @@ class TableAlterer:
                 f"add_feature: features need writer version 7, and the table has {protocol.min_writer_version}: "
                 "pass allow_protocol_versions_increase=True"
             )
-        self._change("add_feature", commit, hooks, lambda alter: [pending.method(alter, "add_feature")(name) for name in names])
+        self._change("add_feature", commit, hooks, lambda alter: [alter.add_feature(name) for name in names])
 
     @translated()
     def add_columns(
@@ -61,12 +61,12 @@ class TableAlterer:
         wanted = [fields] if isinstance(fields, Field) else list(fields)
         for one in wanted:
             others = {key: value for key, value in one.metadata.items() if key != "comment"}
-            pending.refused(f"add_columns: column {one.name}", "lakebed takes only a comment here", **others)
+            unsupported.refused(f"add_columns: column {one.name}", "lakebed takes only a comment here", **others)
 
         def add(alter: Any) -> None:
             for place, one in _additions(self.table.schema(), wanted):
                 options = {"nullable": one.nullable, "comment": one.metadata.get("comment")}
-                pending.method(alter, "add_column")(place, one.type.to_arrow(), **options)
+                alter.add_column(place, one.type.to_arrow(), **options)
 
         self._change("add_columns", commit, hooks, add)
 
@@ -83,7 +83,7 @@ class TableAlterer:
         if len(constraints) != 1:
             raise ValueError(f"constraints has {len(constraints)} entries: add one at once")
         ((name, predicate),) = constraints.items()
-        self._change("add_constraint", commit, hooks, lambda alter: pending.method(alter, "add_constraint")(name, sql(predicate)))
+        self._change("add_constraint", commit, hooks, lambda alter: alter.add_constraint(name, sql(predicate)))
 
     @translated()
     def drop_constraint(
@@ -97,9 +97,7 @@ class TableAlterer:
         """Drops a constraint."""
         commit, hooks = commit_keywords("drop_constraint", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         may_miss = not raise_if_not_exists
-        self._change(
-            "drop_constraint", commit, hooks, lambda alter: pending.method(alter, "drop_constraint")(name, if_exists=may_miss)
-        )
+        self._change("drop_constraint", commit, hooks, lambda alter: alter.drop_constraint(name, if_exists=may_miss))
 
     @translated()
     def drop_column_not_null(
@@ -112,9 +110,7 @@ class TableAlterer:
         if any(one.name == column_name and one.nullable for one in self.table.schema().fields):
             raise DeltaError(f"drop_column_not_null: column {column_name} may have nulls already")
         commit, hooks = commit_properties, post_commithook_properties
-        self._change(
-            "drop_column_not_null", commit, hooks, lambda alter: pending.method(alter, "set_nullable")(column_name, True)
-        )
+        self._change("drop_column_not_null", commit, hooks, lambda alter: alter.set_nullable(column_name, True))
 
     @translated()
     def set_table_properties(
@@ -127,7 +123,7 @@ class TableAlterer:
     ) -> None:
         """Sets properties of the table."""
         commit, hooks = commit_keywords("set_table_properties", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
-        self._change("set_table_properties", commit, hooks, lambda alter: pending.method(alter, "set_properties")(properties))
+        self._change("set_table_properties", commit, hooks, lambda alter: alter.set_properties(properties))
 
     @translated()
     def set_table_name(
@@ -141,7 +137,7 @@ class TableAlterer:
         commit, hooks = commit_keywords("set_table_name", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         if not 1 <= len(name) <= 255:
             raise DeltaError(f"Table metadata is invalid: name: it has {len(name)} characters, and 1 to 255 are allowed")
-        self._change("set_table_name", commit, hooks, lambda alter: pending.method(alter, "set_name")(name))
+        self._change("set_table_name", commit, hooks, lambda alter: alter.set_name(name))
 
     @translated()
     def set_table_description(
@@ -159,7 +155,7 @@ class TableAlterer:
             raise DeltaError(
                 f"Table metadata is invalid: description: it has {len(description)} characters, and 4000 are allowed"
             )
-        self._change("set_table_description", commit, hooks, lambda alter: pending.method(alter, "set_description")(description))
+        self._change("set_table_description", commit, hooks, lambda alter: alter.set_description(description))
 
     @translated()
     def set_column_metadata(
@@ -173,9 +169,9 @@ class TableAlterer:
         """Sets the comment of a column, which is the only metadata that lakebed sets."""
         commit, hooks = commit_keywords("set_column_metadata", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         others: Mapping[str, Any] = {key: value for key, value in metadata.items() if key != "comment"}
-        pending.refused("set_column_metadata", "lakebed sets only the comment of a column", **others)
+        unsupported.refused("set_column_metadata", "lakebed sets only the comment of a column", **others)
         comment = metadata.get("comment")
-        self._change("set_column_metadata", commit, hooks, lambda alter: pending.method(alter, "comment")(column, comment))
+        self._change("set_column_metadata", commit, hooks, lambda alter: alter.comment(column, comment))
 
     def _change(
         self, what: str, commit: CommitProperties | None, hooks: PostCommitHookProperties | None, change: _Change
@@ -183,8 +179,8 @@ class TableAlterer:
         """Makes changes of lakebed's ``table.alter`` in one commit."""
         alter: Any = self.table._opened.alter
         if options := commit_options(what, commit, hooks, takes_txn=False):
-            alter = pending.method(alter, "__call__")(**options)
-        with pending.method(alter, "together")() as together:
+            alter = alter(**options)
+        with alter.together() as together:
             change(together)
         self.table._opened = together.table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from lakebed.deltalake import metrics, pending
+from lakebed.deltalake import metrics, unsupported
 from lakebed.deltalake.dialect import column, expressions, sql
 from lakebed.deltalake.exceptions import translated
 from lakebed.deltalake.lenient import try_casts
@@ -40,7 +40,7 @@ class TableMerger:
         self._is_lenient = is_lenient
         if merge_schema and is_lenient:
             why = "the type of a new column is not known before the merge: add the column first, or leave one of the two out"
-            pending.refused("merge with merge_schema=True", why, error_on_type_mismatch=False)
+            unsupported.refused("merge with merge_schema=True", why, error_on_type_mismatch=False)
         merge = table._opened.merge
         self._merge = merge(
             source,
@@ -48,7 +48,7 @@ class TableMerger:
             source_alias=self._source_alias,
             target_alias=target_alias or "target",
             schema_mode="merge" if merge_schema else "enforce",
-            **pending.supported(merge, options),
+            **unsupported.supported(merge, options),
         )
 
     @translated()

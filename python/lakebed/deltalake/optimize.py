@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from lakebed.deltalake import metrics, pending
+from lakebed.deltalake import metrics, unsupported
 from lakebed.deltalake.exceptions import translated
 from lakebed.deltalake.filters import pruning
 from lakebed.deltalake.positional import HOOKS_FIRST, commit_keywords
@@ -43,8 +43,8 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Combines small files."""
         commit, hooks = commit_keywords("compact", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
-        pending.memory("compact", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
-        pending.memory("compact", max_concurrent_tasks=max_concurrent_tasks)
+        unsupported.memory("compact", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
+        unsupported.memory("compact", max_concurrent_tasks=max_concurrent_tasks)
         options = {**file_options("compact", writer_properties), **commit_options("compact", commit, hooks, takes_txn=False)}
         return self._run(partition_filters, target_size, min_commit_interval, None, options)
 
@@ -65,8 +65,8 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Arranges the rows by a Z-order of these columns."""
         commit, hooks = commit_keywords("z_order", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
-        pending.memory("z_order", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
-        pending.memory("z_order", max_concurrent_tasks=max_concurrent_tasks)
+        unsupported.memory("z_order", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
+        unsupported.memory("z_order", max_concurrent_tasks=max_concurrent_tasks)
         options = {**file_options("z_order", writer_properties), **commit_options("z_order", commit, hooks, takes_txn=False)}
         return self._run(
             partition_filters, target_size, min_commit_interval, [columns] if isinstance(columns, str) else list(columns), options
@@ -87,7 +87,7 @@ class TableOptimizer:
             zorder_by=zorder_by,
             target_file_size=target_size,
             commit="run" if min_commit_interval is None else "group",
-            **pending.supported(optimize, options),
+            **unsupported.supported(optimize, options),
         )
         self.table._opened = result.table
         return metrics.optimized(result.metrics, is_clustered=zorder_by is not None)

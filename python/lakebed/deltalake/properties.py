@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from lakebed.deltalake import pending
+from lakebed.deltalake import unsupported
 from lakebed.deltalake.exceptions import UnsupportedFeatureError
 
 __all__ = ["BloomFilterProperties", "ColumnProperties", "WriterProperties", "file_options"]
@@ -131,7 +131,7 @@ def file_options(what: str, properties: WriterProperties | None) -> dict[str, An
     if not isinstance(properties, WriterProperties):
         raise TypeError(f"writer_properties is of type {type(properties).__name__}: it must be a WriterProperties")
     why = "lakebed has no such option for Parquet files: leave it out"
-    pending.refused(
+    unsupported.refused(
         what,
         why,
         data_page_size_limit=properties.data_page_size_limit,
@@ -169,7 +169,7 @@ def _bloom_columns(what: str, properties: WriterProperties) -> list[str] | None:
     found = []
     for name, column in (properties.column_properties or {}).items():
         why = "lakebed decides that by itself: leave it out"
-        pending.refused(
+        unsupported.refused(
             f"{what}: column {name}",
             why,
             dictionary_enabled=column.dictionary_enabled,
@@ -178,6 +178,6 @@ def _bloom_columns(what: str, properties: WriterProperties) -> list[str] | None:
         )
         bloom = column.bloom_filter_properties
         if bloom is not None:
-            pending.refused(f"{what}: column {name}", why, fpp=bloom.fpp, ndv=bloom.ndv)
+            unsupported.refused(f"{what}: column {name}", why, fpp=bloom.fpp, ndv=bloom.ndv)
             found += [name] if bloom.set_bloom_filter_enabled else []
     return found or None

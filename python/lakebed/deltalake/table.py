@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import lakebed
-from lakebed.deltalake import files, metrics, pending, reading, versions
+from lakebed.deltalake import files, metrics, reading, unsupported, versions
 from lakebed.deltalake.alter import TableAlterer
 from lakebed.deltalake.dialect import expressions, literal, sql
 from lakebed.deltalake.exceptions import DeltaError, UnsupportedFeatureError, translated
@@ -241,7 +241,7 @@ class DeltaTable:
         filters: Any = None,
     ) -> pa.Table:
         """Returns the rows as a pyarrow table. ``filters`` are those of ``pyarrow.parquet``."""
-        pending.refused("to_pyarrow_table", "lakebed reads by storage_options", filesystem=filesystem)
+        unsupported.refused("to_pyarrow_table", "lakebed reads by storage_options", filesystem=filesystem)
         if partitions is not None:
             warnings.warn("`partitions` is deprecated; use `filters` instead", DeprecationWarning, stacklevel=3)
         return reading.table(self._opened, columns, partitions, filters)
@@ -298,15 +298,17 @@ class DeltaTable:
     ) -> dict[str, Any]:
         """Makes an older version the newest one."""
         if protocol_downgrade_allowed:
-            pending.refused("restore", "a restore of lakebed keeps the features of the table", protocol_downgrade_allowed=True)
-        restore = pending.method(self._opened, "restore")
+            unsupported.refused(
+                "restore", "a restore of lakebed keeps the features of the table", protocol_downgrade_allowed=True
+            )
+        restore = self._opened.restore
         options = {
             # A timestamp before the oldest commit stands for that commit, as in deltalake.
             "version": target if isinstance(target, int) else versions.opened(self._opened, target, self._storage).version,
             "ignore_missing_files": ignore_missing_files or None,
             **commit_options("restore", commit_properties, post_commithook_properties, takes_txn=False),
         }
-        result = restore(**pending.supported(restore, options))
+        result = restore(**unsupported.supported(restore, options))
         self._opened = result.table
         return {"numRemovedFile": result.metrics.removed_files, "numRestoredFile": result.metrics.restored_files}
 
@@ -325,7 +327,7 @@ class DeltaTable:
         commit, hooks = commit_keywords("delete", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
         options = {**file_options("delete", writer_properties), **commit_options("delete", commit, hooks)}
         delete = self._opened.delete
-        result, milliseconds = metrics.timed(lambda: delete(sql(predicate), **pending.supported(delete, options)))
+        result, milliseconds = metrics.timed(lambda: delete(sql(predicate), **unsupported.supported(delete, options)))
         self._opened = result.table
         return metrics.deleted(result.metrics, milliseconds)
 
@@ -353,7 +355,7 @@ class DeltaTable:
         options = {**file_options("update", writer_properties), **commit_options("update", commit, hooks)}
         update = self._opened.update
         result, milliseconds = metrics.timed(
-            lambda: update(assignments, where=sql(predicate), **pending.supported(update, options))
+            lambda: update(assignments, where=sql(predicate), **unsupported.supported(update, options))
         )
         self._opened = result.table
         return metrics.updated(result.metrics, milliseconds)
@@ -380,7 +382,7 @@ class DeltaTable:
         ``streamed_exec`` makes no difference: lakebed reads the source once and skips files by it.
         """
         commit, hooks = commit_keywords("merge", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
-        pending.memory("merge", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
+        unsupported.memory("merge", max_spill_size=max_spill_size, max_temp_directory_size=max_temp_directory_size)
         options = {**file_options("merge", writer_properties), **commit_options("merge", commit, hooks)}
         is_lenient = not error_on_type_mismatch
         return TableMerger(self, source, predicate, source_alias, target_alias, merge_schema, is_lenient, options)
@@ -434,7 +436,7 @@ class DeltaTable:
             mode="full" if is_full else "lite",
             dry_run=dry_run,
             enforce_retention=enforce_retention_duration,
-            **pending.supported(vacuum, options),
+            **unsupported.supported(vacuum, options),
         )
         if not dry_run:
             self._opened = result.table
@@ -451,9 +453,9 @@ class DeltaTable:
     ) -> dict[str, Any]:
         """Removes data files from the table that do not exist any more, and mends its checkpoints."""
         commit, hooks = commit_keywords("repair", args, HOOKS_FIRST, commit_properties, post_commithook_properties)
-        repair = pending.method(self._opened, "repair")
+        repair = self._opened.repair
         options = commit_options("repair", commit, hooks, takes_txn=False)
-        result = repair(drop_missing_files=True, dry_run=dry_run, **pending.supported(repair, options))
+        result = repair(drop_missing_files=True, dry_run=dry_run, **unsupported.supported(repair, options))
         if not dry_run:
             self.update_incremental()
         return {"dry_run": dry_run, "files_removed": [one.file for one in result.actions if one.kind == "drop_file"]}
@@ -461,7 +463,7 @@ class DeltaTable:
     @translated()
     def generate(self) -> None:
         """Writes a symlink manifest."""
-        pending.method(self._opened, "symlink_manifest")()
+        self._opened.symlink_manifest()
 
     @translated()
     def create_checkpoint(self) -> None:
@@ -476,7 +478,7 @@ class DeltaTable:
     @translated()
     def cleanup_metadata(self) -> None:
         """Deletes files of the log that are older than the log's retention period."""
-        pending.method(self._opened, "cleanup_log")()
+        raise UnsupportedFeatureError("cleanup_metadata: lakebed cleans the log up by itself, after its checkpoints")
 
     def create_write_transaction(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lakebed.deltalake import pending
+from lakebed.deltalake import unsupported
 from lakebed.deltalake.exceptions import UnsupportedFeatureError
 
 __all__ = [
@@ -100,7 +100,7 @@ def commit_options(
     if commit.max_commit_retries == 0:
         options["timeout"] = 0
     elif commit.max_commit_retries is not None:
-        pending.ignored(
+        unsupported.ignored(
             what, "lakebed retries a commit for a time, not a number of times", max_commit_retries=commit.max_commit_retries
         )
     return {name: value for name, value in options.items() if value is not None}
@@ -110,10 +110,10 @@ def _check_hooks(what: str, hooks: PostCommitHookProperties) -> None:
     if not isinstance(hooks, PostCommitHookProperties):
         raise TypeError(f"post_commithook_properties is of type {type(hooks).__name__}: it must be a PostCommitHookProperties")
     if not hooks.create_checkpoint:
-        pending.ignored(what, "delta.checkpointInterval says when lakebed writes a checkpoint", create_checkpoint=False)
+        unsupported.ignored(what, "delta.checkpointInterval says when lakebed writes a checkpoint", create_checkpoint=False)
     if hooks.cleanup_expired_logs is not None:
         why = "set the table's property delta.enableExpiredLogCleanup to this value instead"
-        pending.refused(what, why, cleanup_expired_logs=hooks.cleanup_expired_logs)
+        unsupported.refused(what, why, cleanup_expired_logs=hooks.cleanup_expired_logs)
 
 
 def _user_metadata(found: Mapping[str, Any] | None) -> str | None:

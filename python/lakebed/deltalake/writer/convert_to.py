@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import lakebed
-from lakebed.deltalake import pending
+from lakebed.deltalake import unsupported
 from lakebed.deltalake.exceptions import translated
 from lakebed.deltalake.positional import COMMIT_FIRST, commit_keywords
 from lakebed.deltalake.schema import Schema
@@ -38,8 +38,8 @@ def convert_to_deltalake(
     if partition_strategy not in (None, "hive", "directory"):
         raise ValueError("Partition strategy must be `hive` or `directory`.")
     if partition_strategy == "directory":
-        pending.refused("convert_to_deltalake", "lakebed reads folders such as day=1", partition_strategy=partition_strategy)
-    convert = pending.method(lakebed, "convert")
+        unsupported.refused("convert_to_deltalake", "lakebed reads folders such as day=1", partition_strategy=partition_strategy)
+    convert = lakebed.convert
     given = {
         "name": name,
         "description": description,
@@ -50,4 +50,4 @@ def convert_to_deltalake(
         "collect_statistics": None if collect_stats else False,
         **commit_options("convert_to_deltalake", commit, hooks, takes_txn=False),
     }
-    convert(uri, mode=mode, **pending.supported(convert, given))
+    convert(uri, mode=mode, **unsupported.supported(convert, given))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import lakebed
-from lakebed.deltalake import pending
+from lakebed.deltalake import unsupported
 from lakebed.deltalake.dialect import sql
 from lakebed.deltalake.exceptions import DeltaError, TableExistsError, translated
 from lakebed.deltalake.properties import WriterProperties, file_options
@@ -52,7 +52,7 @@ def write_deltalake(
     defining = {
         "partition_by": partition_by,
         "properties": {key: value for key, value in (configuration or {}).items() if value is not None} or None,
-        **pending.supported(lakebed.write, {"name": name, "description": description}),
+        **unsupported.supported(lakebed.write, {"name": name, "description": description}),
     }
     if isinstance(table_or_uri, DeltaTable):
         if storage_options and storage_options != table_or_uri._storage_options:

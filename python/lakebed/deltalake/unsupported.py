@@ -1,4 +1,6 @@
-"""Calls of lakebed that the door needs, and what it does about those that are missing."""
+"""What deltalake has and lakebed does not: options and calls that are refused, or ignored with a
+warning.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,11 @@ from typing import Any
 
 from lakebed.deltalake.exceptions import UnsupportedFeatureError
 
-__all__ = ["IgnoredOptionWarning", "ignored", "memory", "method", "refused", "supported"]
+__all__ = ["IgnoredOptionWarning", "ignored", "memory", "refused", "supported"]
 
 
 class IgnoredOptionWarning(UserWarning):
     """An option of deltalake has no meaning in lakebed."""
-
-
-def method(owner: Any, name: str) -> Callable[..., Any]:
-    """Returns a function of lakebed, or raises an error if lakebed does not have it yet."""
-    found = getattr(owner, name, None)
-    if found is None:
-        kind = owner.__name__ if inspect.ismodule(owner) else f"lakebed.{type(owner).__name__}"
-        raise UnsupportedFeatureError(f"this version of lakebed has no {kind}.{name} yet, which this call needs")
-    return found  # type: ignore[no-any-return]
 
 
 def supported(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
