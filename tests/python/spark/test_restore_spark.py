@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -287,7 +289,8 @@ def test_restore_of_append_only_table_is_refused(spark: Any, tmp_path: Path) -> 
     assert lb.Table(path).count() == 1
 
 
-def test_restore_by_timestamp_equals_delta_spark(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fraction_ms", [0, 120, 123])
+def test_restore_by_timestamp_equals_delta_spark(fraction_ms: int, spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "table"
     sql(
         spark,
@@ -296,6 +299,10 @@ def test_restore_by_timestamp_equals_delta_spark(spark: Any, tmp_path: Path) -> 
         "INSERT INTO TABLE_ VALUES (1)",
         "INSERT INTO TABLE_ VALUES (2)",
     )
+    begun_ms = (int(time.time()) - 3600) * 1000
+    for version in range(3):
+        at_ns = (begun_ms + version * 60_000 + fraction_ms) * 1_000_000
+        os.utime(path / "_delta_log" / f"{version:020}.json", ns=(at_ns, at_ns))
     moment = next(entry.timestamp for entry in lb.Table(path).history() if entry.version == 1)
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     for copy in (ours, theirs):

@@ -99,11 +99,19 @@ async fn attempt(table: &Table, options: &RestoreOptions, version: u64) -> Resul
 /// Returns the operation with Delta Spark's parameters: one of them is null.
 fn operation(options: &RestoreOptions, metrics: &RestoreMetrics) -> Operation {
     let timestamp = options.timestamp_ms.and_then(chrono::DateTime::from_timestamp_millis);
-    let timestamp = timestamp.map(|moment| moment.format("%Y-%m-%d %H:%M:%S%.3f").to_string());
+    let timestamp = timestamp.map(|moment| without_last_zeros(&moment.format("%Y-%m-%d %H:%M:%S%.3f").to_string()));
     Operation::new("RESTORE")
         .with("version", options.version.map_or(Value::Null, Value::from))
         .with("timestamp", timestamp.map_or(Value::Null, Value::from))
         .with_metrics(metrics.history(HistoryOf::Restore))
+}
+
+/// Returns a timestamp as Java prints it: the fraction has no zeros at its end, but one digit.
+fn without_last_zeros(text: &str) -> String {
+    match text.trim_end_matches('0') {
+        whole if whole.ends_with('.') => format!("{whole}0"),
+        shorter => shorter.to_owned(),
+    }
 }
 
 fn counts(difference: &FileDifference) -> Result<RestoreMetrics> {
