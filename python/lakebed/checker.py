@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +12,7 @@ from lakebed import _lakebed, arguments
 from lakebed.arguments import CheckLevel
 from lakebed.display import html_table
 from lakebed.options import Located, located, takes
+from lakebed.progress import watcher
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -139,11 +139,11 @@ def check_located(
 ) -> CheckResult:
     """Checks the table at a location."""
     word = arguments.given("level", arguments.word("level", level, CheckLevel))
-    watcher = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
+    own = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
     given = {
         "level": word,
         "limit": arguments.integer("limit", limit),
-        "progress": _watcher(watcher or progress is True),
+        "progress": watcher(own or progress is True, CheckProgress, _line),
     }
     return result(level, _lakebed.Table.check({**location, **given}))
 
@@ -154,18 +154,6 @@ def result(level: CheckLevel, found: dict[str, Any]) -> CheckResult:
     return CheckResult(level=level, findings=findings, counts=dict(found.pop("counts")), **found)
 
 
-def _watcher(progress: bool | Callable[[CheckProgress], Any]) -> Callable[..., None] | None:
-    if progress is False:
-        return None
-    tell = _show if progress is True else progress
-
-    def watch(level: CheckLevel, done: int, total: int | None) -> None:
-        tell(CheckProgress(level, done, total))
-
-    return watch
-
-
-def _show(progress: CheckProgress) -> None:
-    """Prints the progress on one line of the terminal, over the last one."""
+def _line(progress: CheckProgress) -> str:
     of_all = "" if progress.total is None else f" of {progress.total:,}"
-    print(f"\r{progress.level}: {progress.done:,}{of_all}", end="", file=sys.stderr, flush=True)
+    return f"{progress.level}: {progress.done:,}{of_all}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from lakebed.arguments import ConvertMode
 from lakebed.columns import described, field
 from lakebed.input import arrow_schema
 from lakebed.options import Converting, checked, located, reopening, takes
+from lakebed.progress import watcher
 from lakebed.results import CloneMetrics, CloneResult, ConvertMetrics, ConvertResult
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def clone(
     table: Table, target: dict[str, Any], options: dict[str, Any], progress: bool | Callable[[FileProgress], Any] | None
 ) -> CloneResult:
     """Clones an open table."""
-    given = {**options, "progress": _watcher(progress)}
+    given = {**options, "progress": watcher(progress, FileProgress, _line)}
     # The caller has named both places, so the new handle reads from both.
     follows = bool(options["shallow"]) and (table._given["absolute_paths"] or _service(table.uri) != _service(str(target["uri"])))
     located = {**target, "absolute_paths": follows}
@@ -101,7 +101,7 @@ def convert(
     >>> result.metrics.converted_files, result.table.count("day = 'a'")
     (2, 2)
     """
-    watcher = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
+    own = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
     place = located(uri, options)
     given = {
         **checked({name: value for name, value in options.items() if name not in ("storage_options", "credentials")}),
@@ -109,7 +109,7 @@ def convert(
         "mode": arguments.word("mode", mode, ConvertMode),
         "collect_statistics": arguments.flag("collect_statistics", collect_statistics),
         "dry_run": arguments.flag("dry_run", dry_run),
-        "progress": _watcher(watcher or progress is True),
+        "progress": watcher(own or progress is True, FileProgress, _line),
     }
     made, committed, metrics, schema, columns, files = _lakebed.Table.convert(given, _partition_columns(partition_schema))
     from lakebed.table import Table
@@ -144,20 +144,8 @@ def _service(uri: str) -> str:
     return _SAME_SERVICE.get(scheme.lower(), scheme.lower())
 
 
-def _watcher(progress: bool | Callable[[FileProgress], Any] | None) -> Callable[..., None] | None:
-    if progress is None or progress is False:
-        return None
-    tell = _show if progress is True else progress
-
-    def watch(*counts: int) -> None:
-        tell(FileProgress(*counts))
-
-    return watch
-
-
-def _show(progress: FileProgress) -> None:
-    """Prints the progress on one line of the terminal, over the last one."""
+def _line(progress: FileProgress) -> str:
     share = progress.done_files / progress.total_files if progress.total_files else 1.0
     end = "\n" if progress.done_files == progress.total_files else ""
-    line = f"\r{share:4.0%} of {progress.total_files:,} files, {progress.done_bytes / 1e6:,.1f} of {progress.total_bytes / 1e6:,.1f} MB"
-    print(line, end=end, file=sys.stderr, flush=True)
+    done, total = progress.done_bytes / 1e6, progress.total_bytes / 1e6
+    return f"{share:4.0%} of {progress.total_files:,} files, {done:,.1f} of {total:,.1f} MB{end}"

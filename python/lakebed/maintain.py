@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakebed.adapters.pyarrow import read
 from lakebed.errors import InvalidInputError
 from lakebed.input import stream
+from lakebed.progress import watcher
 from lakebed.results import OptimizeMetrics, OptimizeResult, VacuumMetrics, VacuumResult
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def layout(zorder_by: list[str] | None, cluster_by: list[str] | None) -> dict[st
 
 def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[Progress], Any] | None) -> OptimizeResult:
     """Rewrites files of an open table."""
-    options = {**options, "progress": _watcher(progress)}
+    options = {**options, "progress": watcher(progress, Progress, _line)}
     handle, commits, metrics = table._table.optimize(options)
     sizes = metrics["file_sizes"]
     found = OptimizeMetrics(**{**metrics, "file_sizes": None if sizes is None else tuple(sizes)})
@@ -76,20 +76,7 @@ def vacuum(table: Table, options: dict[str, Any], inventory: Any) -> VacuumResul
     return VacuumResult(version=newer.version, metrics=VacuumMetrics(**metrics), dry_run=dry_run, files=read(files), table=newer)
 
 
-def _watcher(progress: bool | Callable[[Progress], Any] | None) -> Callable[..., None] | None:
-    if progress is None or progress is False:
-        return None
-    tell = _show if progress is True else progress
-
-    def watch(*counts: int) -> None:
-        tell(Progress(*counts))
-
-    return watch
-
-
-def _show(progress: Progress) -> None:
-    """Prints the progress on one line of the terminal, over the last one."""
+def _line(progress: Progress) -> str:
     share = progress.done_bytes / progress.total_bytes if progress.total_bytes else 1.0
     end = "\n" if progress.done_groups == progress.total_groups else ""
-    line = f"\r{share:4.0%} of {progress.total_bytes / 1e6:,.1f} MB, {progress.done_groups} of {progress.total_groups} groups"
-    print(line, end=end, file=sys.stderr, flush=True)
+    return f"{share:4.0%} of {progress.total_bytes / 1e6:,.1f} MB, {progress.done_groups} of {progress.total_groups} groups{end}"
