@@ -10,6 +10,7 @@ mod checkpoint;
 pub mod deeds;
 pub mod error;
 pub mod lake;
+pub mod id_and_v;
 pub mod store;
 pub mod table;
 

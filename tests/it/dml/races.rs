@@ -3,64 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
 use futures::future::{join, join_all};
 use lakebed::dml::write::WriteOptions;
 use lakebed::{ErrorKind, Result, Table};
 use lakebed_core::path::commit_name;
 use lakebed_tests::Lake;
-use lakebed_tests::deeds::{self, Done, Model, Verb};
-use lakebed_tests::lake::{MADE, batch, table_over};
+use lakebed_tests::deeds::{self, Done, Verb};
+use lakebed_tests::id_and_v::{AddOne, Between, IdAndV};
+use lakebed_tests::lake::{MADE, table_over};
 use tokio::time::timeout;
-
-/// The table of a [`Lake`].
-#[derive(Debug, Clone)]
-struct IdAndV;
-
-/// The rows from one id to another.
-#[derive(Debug, Clone, Copy)]
-struct Between(i64, i64);
-
-/// Adds 1 to `v`.
-#[derive(Debug, Clone, Copy)]
-struct AddOne;
-
-impl Model for IdAndV {
-    type Row = (i64, i64);
-    type Where = Between;
-    type Set = AddOne;
-
-    const KEYS: &'static [&'static str] = &["id"];
-    const CLUSTER_BY: &'static [&'static str] = &["v", "id"];
-
-    fn batch(rows: &[Self::Row]) -> RecordBatch {
-        batch(rows.iter().copied())
-    }
-
-    fn has_same_keys(one: &Self::Row, other: &Self::Row) -> bool {
-        one.0 == other.0
-    }
-
-    fn is_same_partition(_: &Self::Row, _: &Self::Row) -> bool {
-        true
-    }
-
-    fn holds(Between(first, last): Between, row: &Self::Row) -> bool {
-        (first..=last).contains(&row.0)
-    }
-
-    fn where_text(Between(first, last): Between) -> String {
-        format!("id BETWEEN {first} AND {last}")
-    }
-
-    fn assign(_: AddOne, row: &mut Self::Row) {
-        row.1 += 1;
-    }
-
-    fn set_text(_: AddOne) -> (&'static str, String) {
-        ("v", "v + 1".to_owned())
-    }
-}
 
 type Deed = deeds::Deed<IdAndV>;
 type Rows = Vec<(i64, i64)>;

@@ -11,57 +11,8 @@ use lakebed::table_transaction::{TableTransaction, TransactionOptions};
 use lakebed::{Snapshot, Table};
 use lakebed_core::action::{Action, Add};
 use lakebed_tests::Lake;
-use lakebed_tests::deeds::{self, Model, Verb};
-use lakebed_tests::lake::batch;
-
-/// The table of a [`Lake`].
-#[derive(Debug, Clone)]
-pub(super) struct IdAndV;
-
-/// The rows from one id to another.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Between(pub(super) i64, pub(super) i64);
-
-/// Adds 1 to `v`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AddOne;
-
-impl Model for IdAndV {
-    type Row = (i64, i64);
-    type Where = Between;
-    type Set = AddOne;
-
-    const KEYS: &'static [&'static str] = &["id"];
-    const CLUSTER_BY: &'static [&'static str] = &["v", "id"];
-
-    fn batch(rows: &[Self::Row]) -> RecordBatch {
-        batch(rows.iter().copied())
-    }
-
-    fn has_same_keys(one: &Self::Row, other: &Self::Row) -> bool {
-        one.0 == other.0
-    }
-
-    fn is_same_partition(_: &Self::Row, _: &Self::Row) -> bool {
-        true
-    }
-
-    fn holds(Between(first, last): Between, row: &Self::Row) -> bool {
-        (first..=last).contains(&row.0)
-    }
-
-    fn where_text(Between(first, last): Between) -> String {
-        format!("id BETWEEN {first} AND {last}")
-    }
-
-    fn assign(_: AddOne, row: &mut Self::Row) {
-        row.1 += 1;
-    }
-
-    fn set_text(_: AddOne) -> (&'static str, String) {
-        ("v", "v + 1".to_owned())
-    }
-}
+use lakebed_tests::deeds::{self, Verb};
+pub(super) use lakebed_tests::id_and_v::{AddOne, Between, IdAndV};
 
 pub(super) type Deed = deeds::Deed<IdAndV>;
 
