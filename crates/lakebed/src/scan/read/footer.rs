@@ -11,8 +11,7 @@ use lakebed_io::store::Store;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
-use super::metadata_bounds::LoggedMetadata;
-use super::parquet_statistics::{FileContext, ParquetStatistics};
+use super::footer_statistics::of_all_row_groups;
 use super::schema_adapter::FileColumns;
 use super::table_layout::TableLayout;
 use crate::scan::file_location::FileLocation;
@@ -28,7 +27,7 @@ pub(crate) struct FooterReader {
 }
 
 impl FooterReader {
-    /// Prepares to read these statistics, whose paths are physical.
+    /// Prepares to read these statistics. Their paths are physical names.
     pub(crate) fn new(snapshot: &Snapshot, statistics: Vec<StatColumn>) -> Result<Self> {
         let layout = TableLayout::of(&snapshot.scan().spec())?;
         let is_stored = |name: &str| layout.partition_position(name).is_none();
@@ -46,10 +45,7 @@ impl FooterReader {
     pub(crate) fn facts(&self, file: &ParquetFile) -> Result<Vec<ArrayRef>> {
         let columns = FileColumns::new(file, self.layout.mapping_mode, &[], false)?;
         columns.adapter(&self.columns)?;
-        let logged = LoggedMetadata::default();
-        let context = FileContext { schema: &self.layout.physical_schema, logged: &logged, exact: true };
-        let groups: Vec<usize> = (0..file.metadata().num_row_groups()).collect();
-        let found = ParquetStatistics::new(file, &columns, context, &self.statistics).of_row_groups(&groups)?;
+        let found = of_all_row_groups(file, &columns, &self.layout.physical_schema, &self.statistics)?;
         let known = self.statistics.iter().zip(found);
         known.map(|(statistic, values)| self.exact(file, &columns, statistic, values)).collect()
     }

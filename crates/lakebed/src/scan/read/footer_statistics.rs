@@ -1,4 +1,4 @@
-//! Statistics of the row groups of a file that is not in a table yet.
+//! Statistics of the row groups of a file, as its footer has them.
 
 use arrow_array::ArrayRef;
 use lakebed_core::schema::StructType;
@@ -15,11 +15,21 @@ use crate::Result;
 /// A value that the footer does not have, or that cannot be trusted, is null. The file has the
 /// names of `schema`.
 pub(crate) fn row_group_statistics(file: &ParquetFile, schema: &StructType, statistics: &[StatColumn]) -> Result<Vec<ArrayRef>> {
-    let columns = FileColumns::new(file, MappingMode::None, &[], false)?;
+    of_all_row_groups(file, &FileColumns::new(file, MappingMode::None, &[], false)?, schema, statistics)
+}
+
+/// Returns for each statistic one value for each row group of the file. `schema` has the names of the
+/// file.
+pub(super) fn of_all_row_groups(
+    file: &ParquetFile,
+    columns: &FileColumns,
+    schema: &StructType,
+    statistics: &[StatColumn],
+) -> Result<Vec<ArrayRef>> {
     let logged = LoggedMetadata::default();
     let context = FileContext { schema, logged: &logged, exact: true };
     let groups: Vec<usize> = (0..file.metadata().num_row_groups()).collect();
-    ParquetStatistics::new(file, &columns, context, statistics).of_row_groups(&groups)
+    ParquetStatistics::new(file, columns, context, statistics).of_row_groups(&groups)
 }
 
 /// Returns whether the upper bounds of a column of floats in the footer hold for NaN, which is
