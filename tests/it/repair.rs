@@ -1,4 +1,4 @@
-//! What a repair mends, what it refuses, and what it leaves.
+//! Repairs of damaged tables: the damage that is mended, refused or left as it is.
 
 use lakebed::check::{FindingKind, Level};
 use lakebed::repair::{RepairKind, RepairOptions, RepairOutcome};

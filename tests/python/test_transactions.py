@@ -285,7 +285,7 @@ def test_transactions_write_checkpoints(path: str) -> None:
 
 
 class Model:
-    """The rows by id, and what the feed of the commit has to show."""
+    """The rows by id, and the expected feed of the commit."""
 
     def __init__(self, rows: dict[int, int]) -> None:
         self.rows = dict(rows)

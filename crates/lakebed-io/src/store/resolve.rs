@@ -62,7 +62,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Returns the folders whose absolute paths are followed, as URLs.
+    /// Returns the folders outside of the root into which absolute paths may lead, as URLs.
     pub fn followed_urls(&self) -> Vec<String> {
         let followed = self.0.followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.iter().map(|store| store.url().to_owned()).collect()

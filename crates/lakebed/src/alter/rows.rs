@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result, Snapshot};
 /// The name of the column with the file of each row. No table has a column of this name.
 const FILE_COLUMN: &str = "\u{0}file";
 
-/// Refuses a change if the rows of the table do not meet its conditions. Returns what was read.
+/// Refuses a change if the rows of the table do not meet its conditions. Returns the read set.
 pub(super) async fn check_rows(snapshot: &Snapshot, checks: &[RowCheck]) -> Result<ReadSet> {
     let mut read = ReadSet::default();
     for check in checks {

@@ -1,4 +1,4 @@
-//! Check: compares what the log says about a table with what is there, in six depths.
+//! Check: compares the log of a table with the objects in its store, in six depths.
 //!
 //! Each depth ([`Level`]) includes the ones before. Every contradiction is a [`Finding`]. A check
 //! reads and never writes, and it works on tables that cannot be opened: it then continues with the

@@ -66,7 +66,7 @@ impl Convert {
         self
     }
 
-    /// Sets the partition columns, whose values are in the names of the folders.
+    /// Sets the partition columns. The names of the folders have their values.
     #[must_use]
     pub fn partition_columns(mut self, columns: StructType) -> Self {
         self.partition_columns = Some(columns);

@@ -1,4 +1,4 @@
-//! Repair: mends what a check finds, as far as that needs no guess.
+//! Repair: mends the damage that a check finds, as far as the log determines the right state.
 //!
 //! Checkpoints, checksums and the hint are computed from the commits again, and statistics from the
 //! rows. Broken files of the log are moved aside and never deleted. What loses rows or versions is
@@ -36,7 +36,8 @@ pub struct Repair {
 }
 
 impl Table {
-    /// Mends what a check finds, as far as that needs no guess. The default is a dry run. The table
+    /// Mends the damage that a check finds, as far as the log determines the right state. The default is
+    /// a dry run. The table
     /// need not be readable.
     pub fn repair(&self) -> Repair {
         Repair { table: self.clone(), options: RepairOptions::default() }

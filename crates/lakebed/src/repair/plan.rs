@@ -10,7 +10,7 @@ use super::outcome::{RepairAction, RepairKind};
 use crate::check::{CheckOutcome, Finding, FindingKind};
 use crate::{Error, Result};
 
-/// Returns what a repair does, in this order.
+/// Returns the actions of a repair, in their order.
 pub(super) fn plan(
     check: &CheckOutcome,
     listed: &[ListedLogFile],
