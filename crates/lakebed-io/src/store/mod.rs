@@ -193,7 +193,7 @@ impl Store {
     }
 
     /// Returns whether the store is the local disk.
-    pub(crate) fn is_local(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         matches!(self.0.connection.listing, Listing::Local)
     }
 

@@ -32,7 +32,7 @@ impl Existence {
     /// Prepares to look for this number of files. Lists the table if that takes fewer requests.
     pub(super) async fn prepare(store: &Store, files: u64) -> Result<Self> {
         let mut found = Self { store: store.clone(), listed: HashMap::new() };
-        let is_disk = store.local_path(store.root()).is_some();
+        let is_disk = store.is_local();
         if !is_disk && !store.is_web() && files > FEW {
             found.list(files.saturating_mul(PAGE).min(MOST_LISTED)).await?;
         }

@@ -1,14 +1,22 @@
 //! Copies the files of a source to the target, many at a time.
 
 use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::{Stream, StreamExt};
+use lakebed_core::action::Add;
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
 use super::target_file::{FileCopy, TargetFile};
 use crate::metrics::Counter;
 use crate::{Error, Result};
+
+/// The number of files that are copied at a time: on this machine, and over the network.
+const LOCAL_COPIES: usize = 8;
+const REMOTE_COPIES: usize = 32;
 
 /// Copies files to the target.
 pub(super) struct Copier {
@@ -45,8 +53,31 @@ impl Copier {
         })
     }
 
+    /// Copies files, many at a time, and calls `done` with each of them. After an error, no further
+    /// copy begins. The call returns when the copies that have begun are done, so that none of them
+    /// writes after it.
+    pub(super) async fn copy_all(
+        &self,
+        files: impl Stream<Item = Result<TargetFile>>,
+        mut done: impl FnMut(Add) -> Result<()>,
+    ) -> Result<()> {
+        let at_once = if self.target.is_local() { LOCAL_COPIES } else { REMOTE_COPIES };
+        let has_failed = AtomicBool::new(false);
+        let files = files.take_while(|_| std::future::ready(!has_failed.load(Ordering::Relaxed)));
+        let mut copies = pin!(files.map(|file| async { self.copy(file?).await }).buffer_unordered(at_once));
+        let mut first_error = Ok(());
+        while let Some(copy) = copies.next().await {
+            if let Err(error) = copy.and_then(|file| done(file.add))
+                && !has_failed.swap(true, Ordering::Relaxed)
+            {
+                first_error = Err(error);
+            }
+        }
+        first_error
+    }
+
     /// Copies the files of a data file, unless they are there.
-    pub(super) async fn copy(&self, file: TargetFile) -> Result<TargetFile> {
+    async fn copy(&self, file: TargetFile) -> Result<TargetFile> {
         let Some(copies) = &file.copies else { return Ok(file) };
         // Some writers do not know the size and write 0.
         let expected = u64::try_from(file.add.size).ok().filter(|size| *size > 0);

@@ -21,10 +21,6 @@ use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
 
-/// The number of files that are copied at a time: on this machine, and over the network.
-const LOCAL_COPIES: usize = 8;
-const REMOTE_COPIES: usize = 32;
-
 /// A clone of one version of a table.
 pub struct CloneTable {
     source: Snapshot,
@@ -221,16 +217,12 @@ impl CloneTable {
                 }
             }
             Some(copier) => {
-                let at_once = if self.target.store().local_path(self.target.store().root()).is_some() {
-                    LOCAL_COPIES
-                } else {
-                    REMOTE_COPIES
-                };
-                let mut done = pin!(wanted.map(|file| async { copier.copy(file?).await }).buffer_unordered(at_once));
-                while let Some(TargetFile { add, .. }) = done.try_next().await? {
-                    reporter.done(u64::try_from(add.size).unwrap_or(0));
-                    copied.push(add)?;
-                }
+                copier
+                    .copy_all(wanted, |add| {
+                        reporter.done(u64::try_from(add.size).unwrap_or(0));
+                        Ok(copied.push(add)?)
+                    })
+                    .await?;
             }
         }
         transaction.take_over(copied);

@@ -99,7 +99,7 @@ impl<'a> VacuumRun<'a> {
     /// Reads all candidates of a source, and deletes the files that may be deleted, round by round.
     async fn clear(&mut self, source: &mut CandidateStream) -> Result<()> {
         // The targets of links may be found as late as at the end of the walk.
-        let most = if self.store().local_path(self.store().root()).is_some() { usize::MAX } else { ROUND };
+        let most = if self.store().is_local() { usize::MAX } else { ROUND };
         let mut round = Vec::new();
         while let Some(part) = source.try_next().await? {
             self.take(part, &mut round);
@@ -306,7 +306,7 @@ fn in_chunks(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
 /// Deletes some files, with the checksum files that Hadoop may have left beside them.
 async fn delete(store: Store, files: Vec<Candidate>) -> Result<DeletedChunk> {
     let mut paths = files.iter().map(|file| store.path_of(&file.path)).collect::<Result<Vec<Path>>>()?;
-    if store.local_path(store.root()).is_some() {
+    if store.is_local() {
         for file in &files {
             let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
             paths.push(store.path_of(&format!("{folder}/{}", hadoop_checksum_name(name)))?);
