@@ -7,6 +7,7 @@
 use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
+use lakebed::alter::{AlterOptions, AlterOutcome};
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed::dml::write::{PartitionMode, WriteMode, WriteOptions, WriteOutcome};
 use lakebed::dml::{ChangeOptions, ChangeOutcome};
@@ -41,6 +42,9 @@ pub trait Model {
     fn set_text(set: Self::Set) -> (&'static str, String);
 }
 
+/// The property that [`Verb::SetProperty`] sets.
+pub const PROPERTY: &str = "app.owner";
+
 /// A kind of deed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb<W, S> {
@@ -60,6 +64,8 @@ pub enum Verb<W, S> {
     Cluster,
     /// Goes back to a version. The rows of the deed are the rows of that version.
     Restore(u64),
+    /// Sets the property [`PROPERTY`] of the table. No row changes.
+    SetProperty(i64),
 }
 
 /// A verb with the rows that it adds.
@@ -85,8 +91,8 @@ impl<W, S> Verb<W, S> {
     }
 
     /// Returns whether the verb changes no row.
-    pub fn is_layout(&self) -> bool {
-        matches!(self, Self::Compact | Self::Cluster)
+    pub fn keeps_rows(&self) -> bool {
+        matches!(self, Self::Compact | Self::Cluster | Self::SetProperty(_))
     }
 
     /// Returns whether the verb adds rows.
@@ -110,7 +116,7 @@ impl<M: Model> Deed<M> {
 
     fn removes(&self, row: &M::Row) -> bool {
         match self.verb {
-            Verb::Append | Verb::Update(..) | Verb::Compact | Verb::Cluster => false,
+            Verb::Append | Verb::Update(..) | Verb::Compact | Verb::Cluster | Verb::SetProperty(_) => false,
             Verb::Overwrite | Verb::Restore(_) => true,
             Verb::Delete(condition) | Verb::ReplaceWhere(condition) => M::holds(condition, row),
             Verb::ReplacePartitions => self.rows.iter().any(|new| M::is_same_partition(new, row)),
@@ -148,6 +154,11 @@ impl<M: Model> Deed<M> {
                 let user_metadata = options.user_metadata;
                 let options = RestoreOptions { version: Some(version), user_metadata, ..RestoreOptions::default() };
                 table.restore().options(options).run().await.map(Done::from)
+            }
+            Verb::SetProperty(value) => {
+                let user_metadata = options.user_metadata;
+                let options = AlterOptions { user_metadata, ..AlterOptions::default() };
+                table.alter().set_properties([(PROPERTY, value.to_string())]).options(options).run().await.map(Done::from)
             }
             Verb::Append | Verb::Overwrite | Verb::ReplaceWhere(_) | Verb::ReplacePartitions => {
                 table.write(self.data()).options(self.write_options(options)).run().await.map(Done::from)
@@ -201,6 +212,12 @@ impl From<OptimizeOutcome> for Done {
     fn from(outcome: OptimizeOutcome) -> Self {
         let OptimizeOutcome { version, commits, snapshot, metrics, .. } = outcome;
         Self { version, committed: commits > 0, conflicts: metrics.conflicts, snapshot }
+    }
+}
+
+impl From<AlterOutcome> for Done {
+    fn from(AlterOutcome { version, committed, snapshot }: AlterOutcome) -> Self {
+        Self { version, committed, conflicts: 0, snapshot }
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lakebed::ErrorKind;
 use lakebed_core::ConflictKind;
+use lakebed_tests::deeds::Verb;
 
 use super::actors::ROOT;
 use super::history::Version;
@@ -21,6 +22,7 @@ pub(crate) fn check(world: &World, history: &[Version]) -> Vec<String> {
     let changes = history.iter().map(|version| members(version, &notes.attempts).unwrap_or_default()).collect();
     let mut check = Check { world, history, changes, notes: &notes, problems: Vec::new() };
     check.rows();
+    check.properties();
     check.acknowledged();
     check.counts();
     check.failures();
@@ -65,6 +67,26 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Checks that each version has the property of the version before, changed as its changes say.
+    fn properties(&mut self) {
+        let mut expected = None;
+        for (number, (version, changes)) in self.history.iter().zip(&self.changes).enumerate() {
+            expected = changes.iter().fold(expected, |before, work| self.property_after(&before, work));
+            if expected != version.property {
+                let (changes, found) = (names(changes), &version.property);
+                return self.fault(format!("version {number} ({changes}): should be of {expected:?}, is of {found:?}"));
+            }
+        }
+    }
+
+    fn property_after(&self, before: &Option<String>, work: &Work) -> Option<String> {
+        work.deeds().fold(before.clone(), |before, deed| match deed.verb {
+            Verb::SetProperty(value) => Some(value.to_string()),
+            Verb::Restore(version) => self.history[version as usize].property.clone(),
+            _ => before,
+        })
+    }
+
     /// Checks that a version contains the change of every writer that got this version as its
     /// result, and that no version is the result of two attempts at the same change.
     fn acknowledged(&mut self) {
@@ -96,7 +118,10 @@ impl<'a> Check<'a> {
     }
 
     fn changes_nothing(&self, work: &Work, version: u64) -> bool {
-        self.history.get(version as usize).is_some_and(|version| work.apply(&version.rows, &self.world.shape) == version.rows)
+        self.history.get(version as usize).is_some_and(|version| {
+            work.apply(&version.rows, &self.world.shape) == version.rows
+                && self.property_after(&version.property, work) == version.property
+        })
     }
 
     fn is_known(&self, work: &Work, version: u64) -> bool {
@@ -142,13 +167,14 @@ impl<'a> Check<'a> {
                 {
                     self.sets_application_of(work, *winner_version)
                 }
+                ErrorKind::CommitConflict { kind: ConflictKind::MetadataChanged, winner_version, .. } => {
+                    work.minds_definition() && self.history.get(*winner_version as usize).is_some_and(|winner| winner.defines)
+                }
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
                 // Only the rows of a table that exists can be changed.
-                ErrorKind::TableNotFound if work.deed.verb.is_change() || work.deed.verb.is_layout() || work.then.is_some() => {
-                    self.world.is_stale || !self.was_seen_before(*began)
-                }
+                ErrorKind::TableNotFound if work.needs_table() => self.world.is_stale || !self.was_seen_before(*began),
                 ErrorKind::Corrupt { .. } | ErrorKind::VersionNotFound => self.world.is_stale,
                 _ => false,
             };

@@ -10,6 +10,8 @@ use uuid::Uuid;
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 
+use lakebed_tests::deeds::PROPERTY;
+
 use super::actors::ROOT;
 use super::objects::Objects;
 use super::work::Row;
@@ -26,8 +28,12 @@ pub(crate) struct Version {
     pub(crate) applications: Vec<(String, i64)>,
     /// The first row ids of new files, and the number of ids that they take.
     pub(crate) row_ids: Vec<(i64, i64)>,
-    /// The number of files that the version before did not have.
+    /// The number of files that no version before had.
     pub(crate) new_files: usize,
+    /// Whether the commit has the definition of the table.
+    pub(crate) defines: bool,
+    /// The property that changes of the definition set.
+    pub(crate) property: Option<String>,
     /// The rows of added files, and of removed files.
     pub(crate) added: Vec<Vec<Row>>,
     pub(crate) removed: Vec<Vec<Row>>,
@@ -35,8 +41,8 @@ pub(crate) struct Version {
     changed: Vec<(String, Row)>,
     /// The data files of the table.
     pub(crate) files: BTreeMap<String, Vec<Row>>,
-    /// The files that this commit removed.
-    went: Vec<String>,
+    /// All files that versions until this one had, with their first row ids.
+    known: BTreeMap<String, Option<i64>>,
     /// The other files that the commit names: change data files and deletion vectors.
     others: Vec<String>,
     /// The rows of the table, sorted.
@@ -51,11 +57,17 @@ pub(crate) fn read(objects: &Objects) -> Result<Vec<Version>, String> {
         if *path != expected {
             return Err(format!("{path} is there, but not {expected}"));
         }
-        let files = versions.last().map(|version| version.files.clone()).unwrap_or_default();
-        let mut version = Version { files, ..Version::default() };
-        for line in String::from_utf8_lossy(bytes).lines() {
-            let action: Value = serde_json::from_str(line).map_err(|error| format!("{path}: {error}"))?;
-            version.take(&action, objects).map_err(|problem| format!("{path}: {problem}"))?;
+        let mut version = Version::default();
+        if let Some(Version { files, known, property, .. }) = versions.last() {
+            (version.files, version.known, version.property) = (files.clone(), known.clone(), property.clone());
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let actions: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+        let mut actions = actions.map_err(|error| format!("{path}: {error}"))?;
+        // The order of actions has no meaning. A file with another deletion vector is removed and added.
+        actions.sort_by_key(|action| action.get("add").is_some());
+        for action in &actions {
+            version.take(action, objects).map_err(|problem| format!("{path}: {problem}"))?;
         }
         version.rows = version.files.values().flatten().copied().collect();
         version.rows.sort();
@@ -79,7 +91,9 @@ impl Version {
             let path = text(remove, "path")?;
             let rows = self.files.remove(&path).ok_or_else(|| format!("{path} is removed, but was not there"))?;
             self.removed.push(rows);
-            self.went.push(path);
+        } else if let Some(metadata) = action.get("metaData") {
+            self.defines = true;
+            self.property = metadata["configuration"][PROPERTY].as_str().map(str::to_owned);
         } else if let Some(cdc) = action.get("cdc") {
             let path = text(cdc, "path")?;
             let rows = read_file(cdc, &path, objects)?;
@@ -121,10 +135,16 @@ impl Version {
     fn add(&mut self, add: &Value, objects: &Objects) -> Result<(), String> {
         let path = text(add, "path")?;
         let mut rows = read_file(add, &path, objects)?;
-        let is_new = !self.went.contains(&path);
-        self.new_files += usize::from(is_new);
-        if let Some(first) = add["baseRowId"].as_i64().filter(|_| is_new) {
-            self.row_ids.push((first, rows.len() as i64));
+        let first = add["baseRowId"].as_i64();
+        match self.known.insert(path.clone(), first) {
+            None => {
+                self.new_files += 1;
+                self.row_ids.extend(first.map(|first| (first, rows.len() as i64)));
+            }
+            Some(before) if before != first => {
+                return Err(format!("{path} has row ids from {first:?} on, had from {before:?} on"));
+            }
+            Some(_) => {}
         }
         if let Some(vector) = add.get("deletionVector") {
             let deleted = self.read_vector(vector, objects)?;

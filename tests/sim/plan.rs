@@ -68,8 +68,11 @@ impl Plan {
         // A writer that creates a table and cannot see it afterwards can check nothing about it.
         let is_founded = ways.has_stale_listings || random.random_bool(0.5);
         let count = [1, 1, 1, 2, 3][random.random_range(0..5)];
-        let days = (0..count).map(|day| Day::random(&mut random, day, count)).collect();
+        let mut days: Vec<Day> = (0..count).map(|day| Day::random(&mut random, day, count)).collect();
         let page = [1000, 1000, 4][random.random_range(0..3)];
+        if is_founded && random.random_bool(0.3) {
+            days[0].add_restores(&mut random);
+        }
         Self { seed, shape, ways, is_founded, page, days, flaw: None }
     }
 }
@@ -118,6 +121,13 @@ impl Day {
             crowds: crowds(random, day),
         }
     }
+
+    /// Adds a writer that goes back to the first version. On the first day, this version has all
+    /// of its files.
+    fn add_restores(&mut self, random: &mut SmallRng) {
+        let works = (0..random.random_range(1..3)).map(|number| Work::restoring(random, 9, number)).collect();
+        self.writers.push(("restorer".to_owned(), works));
+    }
 }
 
 /// Returns the writers of a day. Some write alone, with or without a number for each change.
@@ -132,11 +142,11 @@ fn writers(random: &mut SmallRng, day: i64, most: usize) -> Vec<(String, Vec<Wor
                 let application = is_numbered.then(|| (format!("app{writer}"), number));
                 let work = Work::random(random, writer, number);
                 // A change that changes no row has no number, because it may be repeated.
-                Work { application: application.filter(|_| !work.deed.verb.is_layout()), ..work }
+                Work { application: application.filter(|_| work.takes_application()), ..work }
             })
             .collect();
         if is_numbered && random.random_bool(0.5) {
-            let works = works.iter().filter(|work| !work.deed.verb.is_layout()).cloned().collect();
+            let works = works.iter().filter(|work| work.takes_application()).cloned().collect();
             writers.push((format!("writer {writer}'"), works));
         }
         writers.push((format!("writer {writer}"), works));

@@ -118,13 +118,47 @@ impl Work {
             may_share: false,
             retries: random.random_bool(0.5),
         };
-        if !work.deed.verb.is_layout() && random.random_bool(0.25) {
+        if !is_layout(&work.deed) && random.random_bool(0.25) {
             let then = random_deed(random, writer, number, 5);
             // A transaction is not repeated after a conflict.
-            work.retries &= then.verb.is_layout();
-            work.then = Some(then).filter(|then| !then.verb.is_layout());
+            work.retries &= is_layout(&then);
+            work.then = Some(then).filter(|then| !is_layout(then));
         }
         work
+    }
+
+    /// Returns a change that goes back to the first version of a founded table.
+    pub(crate) fn restoring(random: &mut SmallRng, writer: i64, number: i64) -> Self {
+        let deed = Deed { verb: Verb::Restore(0), rows: Self::founding().deed.rows };
+        Self { deed, then: None, application: None, ..Self::random(random, writer, number) }
+    }
+
+    /// Returns whether each attempt of this change adds the same rows, or does nothing if a
+    /// transaction identifier is known. Other changes have no identifier.
+    pub(crate) fn takes_application(&self) -> bool {
+        self.then.is_some() || !(self.deed.verb.keeps_rows() || matches!(self.deed.verb, Verb::Restore(_)))
+    }
+
+    /// Returns whether this change needs an existing table.
+    pub(crate) fn needs_table(&self) -> bool {
+        let verb = self.deed.verb;
+        self.then.is_some() || verb.is_change() || verb.keeps_rows() || matches!(verb, Verb::Restore(_))
+    }
+
+    /// Returns the deeds of this change, in their order.
+    pub(crate) fn deeds(&self) -> impl Iterator<Item = &Deed<Parts>> {
+        std::iter::once(&self.deed).chain(&self.then)
+    }
+
+    /// Returns whether this change may be refused because another one changed the definition of the
+    /// table. The others are made again.
+    pub(crate) fn minds_definition(&self) -> bool {
+        let is_made_again = match self.deed.verb {
+            Verb::Append | Verb::Compact | Verb::Cluster | Verb::Restore(_) | Verb::SetProperty(_) => true,
+            Verb::Delete(_) | Verb::Update(..) | Verb::Upsert => self.retries,
+            Verb::Overwrite | Verb::ReplaceWhere(_) | Verb::ReplacePartitions => false,
+        };
+        self.then.is_some() || !is_made_again
     }
 
     /// Returns an append that may share a version.
@@ -168,7 +202,7 @@ impl Work {
     /// Returns whether this change may be refused because another one added or removed a file with
     /// these rows. It may be if the file can hold replaced rows by the bounds of its columns.
     pub(crate) fn minds(&self, file: &[Row], shape: &Shape) -> bool {
-        std::iter::once(&self.deed).chain(&self.then).any(|deed| self.deed_minds(deed, file, shape))
+        self.deeds().any(|deed| self.deed_minds(deed, file, shape))
     }
 
     fn deed_minds(&self, deed: &Deed<Parts>, file: &[Row], shape: &Shape) -> bool {
@@ -178,7 +212,9 @@ impl Work {
         let rows = &deed.rows;
         match deed.verb {
             // These changes ignore the changes of others.
-            Verb::Append | Verb::Compact | Verb::Cluster => false,
+            Verb::Append | Verb::Compact | Verb::Cluster | Verb::SetProperty(_) => false,
+            // This change is always retried.
+            Verb::Restore(_) => false,
             // These changes are retried instead.
             verb if verb.is_change() && self.retries => false,
             Verb::Delete(which) | Verb::Update(which, _) | Verb::ReplaceWhere(which) => match which {
@@ -187,7 +223,7 @@ impl Work {
                 Which::Odd => true,
             },
             Verb::Upsert => rows.iter().any(|new| spans_writer(new.writer)) && rows.iter().any(|new| spans_number(new.number)),
-            Verb::Overwrite | Verb::Restore(_) => true,
+            Verb::Overwrite => true,
             Verb::ReplacePartitions => !shape.is_partitioned || rows.iter().any(|new| spans_part(new.part)),
         }
     }
@@ -227,12 +263,17 @@ impl Work {
     }
 }
 
+/// Returns whether the deed is a layout, which no transaction contains.
+fn is_layout(deed: &Deed<Parts>) -> bool {
+    matches!(deed.verb, Verb::Compact | Verb::Cluster)
+}
+
 /// Returns a random deed. Its new rows have numbers from `from` on.
 fn random_deed(random: &mut SmallRng, writer: i64, number: i64, from: i64) -> Deed<Parts> {
     let part = PARTS[random.random_range(0..PARTS.len())];
     let which = [Which::Part(part), Which::Writer(writer), Which::Writer(random.random_range(0..4)), Which::Odd];
     let which = which[random.random_range(0..which.len())];
-    let verb = match random.random_range(0..20) {
+    let verb = match random.random_range(0..21) {
         0..6 => Verb::Append,
         6 => Verb::Overwrite,
         7 | 8 => Verb::ReplaceWhere(Which::Part(part)),
@@ -242,6 +283,7 @@ fn random_deed(random: &mut SmallRng, writer: i64, number: i64, from: i64) -> De
         13 => Verb::Update(which, MoveTo(PARTS[random.random_range(0..PARTS.len())])),
         14..18 if random.random_bool(0.4) => Verb::Cluster,
         14..18 => Verb::Compact,
+        18 => Verb::SetProperty(writer * 1000 + number),
         _ => Verb::Upsert,
     };
     let is_mixed = random.random_bool(0.3) && !matches!(verb, Verb::ReplaceWhere(Which::Part(_)));

@@ -60,7 +60,9 @@ impl Expected {
                 }
                 self.insert(&new);
             }
-            Verb::ReplacePartitions | Verb::Compact | Verb::Cluster | Verb::Restore(_) => panic!("not in these tests"),
+            Verb::ReplacePartitions | Verb::Compact | Verb::Cluster | Verb::Restore(_) | Verb::SetProperty(_) => {
+                panic!("not in these tests")
+            }
         }
     }
 
