@@ -1,0 +1,57 @@
+"""Steps with a whole table or with several other steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from life import definition, rows
+from life.state import Draw, State, Step
+
+#: The steps that a transaction may contain.
+SINGLE = [
+    rows.append,
+    rows.delete,
+    rows.update,
+    rows.overwrite,
+    rows.upsert,
+    definition.add_column,
+    definition.rename_column,
+    definition.add_constraint,
+    definition.set_property,
+]
+
+
+def restore(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -> Step:
+    version = draw(st.sampled_from(sorted(versions)))
+    return Step(
+        lambda table: table.restore(version=version),
+        f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {version}",
+        versions[version],
+    )
+
+
+def optimize(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -> Step:
+    return Step(lambda table: table.optimize(), f"OPTIMIZE delta.`{path}`", state)
+
+
+def transaction(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -> Step:
+    """Takes two or three steps in one commit. If one of them is refused, none is taken."""
+    steps: list[Step] = []
+    after = state
+    for _ in range(draw(st.integers(2, 3))):
+        step = draw(st.sampled_from(SINGLE))(draw, after, path, versions)
+        if step is not None:
+            steps.append(step)
+            after = step.after
+        if step is not None and step.is_refused:
+            break
+
+    def together(table: Any) -> None:
+        with table.transaction() as tx:
+            for step in steps:
+                step.ours(tx)
+
+    return Step(together, None, after, is_refused=any(step.is_refused for step in steps))
