@@ -42,6 +42,9 @@ class Detail:
     protocol: Protocol
     #: The tags that the version has. lakebed keeps the versions that they name.
     tags: tuple[Tag, ...]
+    #: The older versions that lakebed keeps readable: those that tags name, and those that the last
+    #: vacuum kept.
+    kept_versions: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -602,8 +602,8 @@ class Table(Scannable):
           columns ``path``, ``length``, ``isDir`` and ``modificationTime``.
         - ``enforce_retention=False`` allows a retention period shorter than the table's. Readers of
           older versions, and writers that have not committed yet, may then lose files.
-        - ``keep_versions``: older versions whose files stay this time. A later vacuum does not know
-          them; use :meth:`tag` to keep a version.
+        - ``keep_versions``: older versions that stay readable. Their files stay this time, and their
+          log stays until a vacuum keeps other versions. Use :meth:`tag` to keep a version for good.
         - ``log_commits=False`` leaves out the two commits that record the vacuum in the history.
           Without files to delete there are none.
         - ``user_metadata``: a text of your own in these commits.

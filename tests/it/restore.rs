@@ -184,6 +184,7 @@ async fn restored_metadata_keeps_what_only_grows() {
         ("delta.enableInCommitTimestamps", "true"),
         ("delta.inCommitTimestampEnablementVersion", "1"),
         ("delta.inCommitTimestampEnablementTimestamp", "5"),
+        ("delta.columnMapping.hasDroppedOrRenamed", "true"),
         ("mine", "2"),
     ];
     let features = ["inCommitTimestamp", "deletionVectors"];

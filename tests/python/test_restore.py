@@ -133,6 +133,8 @@ def test_vacuum_keeps_named_versions_once(table: lb.Table) -> None:
     table.overwrite(pa.table({"id": [9]}))
     table.vacuum(keep_versions=[1], **KEEP_NOTHING)
     assert ids(lb.Table(table.uri, version=1)) == [1, 3]
+    kept = lb.Table(table.uri)
+    assert (kept.detail().kept_versions, kept.properties["lakebed.keptVersions"]) == ((1,), "1")
     with pytest.raises(lb.LakebedError):
         lb.Table(table.uri, version=2).to_arrow()
     with pytest.raises(lb.VersionNotFoundError, match="keep_versions names version 77, which cannot be read"):
@@ -142,6 +144,8 @@ def test_vacuum_keeps_named_versions_once(table: lb.Table) -> None:
     table.vacuum(**KEEP_NOTHING)
     with pytest.raises(lb.LakebedError):
         lb.Table(table.uri, version=1).to_arrow()
+    assert lb.Table(table.uri).detail().kept_versions == ()
+    assert "lakebed.keptVersions" not in lb.Table(table.uri).properties
 
 
 def test_broken_tag_stops_a_vacuum(table: lb.Table) -> None:
@@ -157,13 +161,18 @@ def test_broken_tag_stops_a_vacuum(table: lb.Table) -> None:
         lb.Table(copy).tags()
 
 
-def test_log_cleanup_keeps_tagged_versions(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["tag", "vacuum"])
+def test_log_cleanup_keeps_named_versions(by: str, tmp_path: Path) -> None:
     root = tmp_path / "t"
     properties = {"delta.checkpointInterval": 2, "delta.logRetentionDuration": "interval 1 days"}
     table = lb.write(root, pa.table({"id": [0]}), properties=properties).table
     for number in range(1, 8):
         table.append(pa.table({"id": [number]}))
-    table.tag("third", version=3)
+    if by == "tag":
+        table.tag("third", version=3)
+    else:
+        table.vacuum(keep_versions=[3])
+    assert lb.Table(root).detail().kept_versions == (3,)
     old = time.time() - 10 * 86_400
     for path in (root / "_delta_log").iterdir():
         os.utime(path, (old, old))
@@ -172,7 +181,7 @@ def test_log_cleanup_keeps_tagged_versions(tmp_path: Path) -> None:
     names = sorted(path.name for path in (root / "_delta_log").iterdir() if path.suffix == ".json")
     assert f"{0:020}.json" not in names, "the cleanup ran"
     assert f"{5:020}.json" not in names
-    assert ids(lb.Table(root, tag="third")) == [0, 1, 2, 3]
+    assert ids(lb.Table(root, version=3)) == [0, 1, 2, 3]
     assert DeltaTable(str(root)).to_pyarrow_table().num_rows == 12
     with pytest.raises(lb.VersionNotFoundError):
         lb.Table(root, version=5)

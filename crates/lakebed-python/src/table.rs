@@ -265,6 +265,7 @@ impl Table {
         found.set_item("properties", detail.properties)?;
         let tags: Vec<_> = detail.tags.into_iter().map(|tag| (tag.name, tag.version, tag.created_at_ms)).collect();
         found.set_item("tags", tags)?;
+        found.set_item("kept_versions", detail.kept_versions)?;
         found.set_item("protocol", json_to_py(py, &to_json(|| serde_json::to_value(&detail.protocol))?)?)?;
         Ok(found)
     }

@@ -44,7 +44,8 @@ pub struct CleanupOutcome {
 
 impl Snapshot {
     /// Deletes the files of the log that no version within `delta.logRetentionDuration` needs, if
-    /// this does not give up any other version. The files of tagged versions stay.
+    /// this does not give up any other version. The files of versions that tags or the last vacuum keep
+    /// stay.
     ///
     /// Another process may still read a version that is deleted. Its reader uses other files of the
     /// log, or fails with an error that names the cause.
@@ -91,7 +92,7 @@ impl Snapshot {
         let Some(cutoff_version) = self.newest_until(listed, cutoff_ms).await? else { return Ok(None) };
         let is_protected = supported_features(self.protocol()).contains(&PROTECTION_FEATURE);
         let protected_before = if is_protected { self.properties().require_checkpoint_protection_before_version } else { 0 };
-        let pinned = self.tagged_versions()?;
+        let pinned = self.kept_versions()?;
         let mut rules = CleanupRules { cutoff_version, protected_before, pinned, unusable: HashSet::new() };
         loop {
             let Some(found) = plan(listed, &rules) else { return Ok(None) };

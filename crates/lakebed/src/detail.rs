@@ -41,6 +41,9 @@ pub struct Detail {
     /// The tags that this version of the table has. lakebed keeps the versions that they name
     /// readable.
     pub tags: Vec<Tag>,
+    /// The older versions that lakebed keeps readable: those that tags name, and those that the last
+    /// vacuum kept.
+    pub kept_versions: Vec<u64>,
 }
 
 impl Snapshot {
@@ -66,6 +69,7 @@ impl Snapshot {
             properties: properties.collect(),
             protocol: this.protocol().clone(),
             tags: this.tags()?,
+            kept_versions: this.kept_versions()?.into_iter().collect(),
         })
     }
 

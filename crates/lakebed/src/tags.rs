@@ -4,11 +4,13 @@
 //! as JSON. So every engine that keeps properties keeps tags, and no engine has to know them.
 //! lakebed's vacuum keeps the files of tagged versions, and its cleanup keeps their log files. This
 //! module reads tags; `tagging` sets them.
+//!
+//! A vacuum can keep versions without tags. Their numbers are another property, for the cleanup.
 
 use std::collections::BTreeSet;
 
 use lakebed_core::action::Metadata;
-use lakebed_core::commit::conflict::TAG_PREFIX;
+use lakebed_core::commit::conflict::{KEPT_VERSIONS, TAG_PREFIX, names_versions};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result, Snapshot};
@@ -72,9 +74,24 @@ impl Snapshot {
         tags_of(self.metadata()).map_err(|error| error.within(self.url()))
     }
 
-    /// Returns the versions that tags keep.
-    pub(crate) fn tagged_versions(&self) -> Result<BTreeSet<u64>> {
-        Ok(self.tags()?.into_iter().map(|tag| tag.version).collect())
+    /// Returns the older versions that stay readable: those that tags name, and those that the last
+    /// vacuum kept.
+    pub(crate) fn kept_versions(&self) -> Result<BTreeSet<u64>> {
+        let mut versions = self.recorded_versions()?;
+        versions.extend(self.tags()?.into_iter().map(|tag| tag.version));
+        Ok(versions)
+    }
+
+    /// Returns the versions that the last vacuum kept.
+    pub(crate) fn recorded_versions(&self) -> Result<BTreeSet<u64>> {
+        let Some(text) = self.metadata().property(KEPT_VERSIONS) else { return Ok(BTreeSet::new()) };
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|error| {
+            let message = format!(
+                "{}: the property {KEPT_VERSIONS} is no list of versions, because its value is {text:?}: unset the property",
+                self.url()
+            );
+            Error::invalid_input(message).with_source(error)
+        })
     }
 
     /// Returns the tag of this name.
@@ -97,13 +114,17 @@ fn tags_of(metadata: &Metadata) -> Result<Vec<Tag>> {
     Ok(tags)
 }
 
-/// Gives metadata the tags of other metadata, and no others. Tags belong to the table and not to one
-/// version of it.
-pub(crate) fn take_over_tags(metadata: &mut Metadata, from: &Metadata) {
-    let is_tag = |key: &str| key.starts_with(TAG_PREFIX);
-    metadata.configuration.retain(|key, _| !is_tag(key));
-    let tags = from.configuration.iter().filter(|(key, _)| is_tag(key));
-    metadata.configuration.extend(tags.map(|(key, value)| (key.clone(), value.clone())));
+/// Returns the value of the property with the versions that a vacuum kept.
+pub(crate) fn kept_versions_text(versions: &BTreeSet<u64>) -> String {
+    versions.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Gives metadata the tags and the kept versions of other metadata, and no others. They belong to the
+/// table and not to one version of it.
+pub(crate) fn take_over_kept_versions(metadata: &mut Metadata, from: &Metadata) {
+    metadata.configuration.retain(|key, _| !names_versions(key));
+    let kept = from.configuration.iter().filter(|(key, _)| names_versions(key));
+    metadata.configuration.extend(kept.map(|(key, value)| (key.clone(), value.clone())));
 }
 
 #[cfg(test)]

@@ -286,8 +286,11 @@ async fn verbs_with_own_commits_are_refused() {
     assert_eq!(message(table.optimize().run().await), refused("OPTIMIZE"));
     assert_eq!(message(table.vacuum().run().await), refused("VACUUM"));
     assert_eq!(message(table.transaction().begin().await), refused("another transaction"));
+    assert_eq!(message(table.check().run().await), refused("a check"));
+    assert_eq!(message(table.repair().run().await), refused("a repair"));
     let pending = transaction.snapshot().unwrap();
     assert_eq!(message(pending.checkpoint().await), refused("a checkpoint"));
+    assert_eq!(message(pending.health().await), refused("a look at the health of the table"));
     assert_eq!(message(pending.history(None).await), refused("a look at the history"));
     let own = lakebed::dml::write::WriteOptions { user_metadata: Some("x".to_owned()), ..Default::default() };
     let expected = "user_metadata: it belongs to the whole commit: set it where the transaction begins";

@@ -30,6 +30,14 @@ pub const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 /// The properties with this prefix name versions of the table.
 pub const TAG_PREFIX: &str = "lakebed.tag.";
 
+/// The property with the versions that the last vacuum kept.
+pub const KEPT_VERSIONS: &str = "lakebed.keptVersions";
+
+/// Returns whether a property names versions to keep. It says nothing about data that is written.
+pub fn names_versions(property: &str) -> bool {
+    property == KEPT_VERSIONS || property.starts_with(TAG_PREFIX)
+}
+
 const MODE: &str = "delta.columnMapping.mode";
 
 /// A transaction that has not been committed.
@@ -249,7 +257,7 @@ fn metadata_difference(old: &Metadata, new: &Metadata) -> Option<String> {
 /// Compares properties. Some properties may be set later without harm to data that was written
 /// before.
 fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
-    let is_removed = |key: &&String| new.property(key).is_none() && old.property(key).is_some() && !key.starts_with(TAG_PREFIX);
+    let is_removed = |key: &&String| new.property(key).is_none() && old.property(key).is_some() && !names_versions(key);
     let removed = old.configuration.keys().find(is_removed);
     if let Some(key) = removed {
         return Some(format!("the property {key}"));
@@ -262,8 +270,7 @@ fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
 
 fn is_harmless(key: &str, before: &str, value: &str) -> bool {
     match key {
-        // A tag says nothing about data that is written.
-        _ if key.starts_with(TAG_PREFIX) => true,
+        _ if names_versions(key) => true,
         "delta.enableRowTracking" | "delta.enableDeletionVectors" => value.eq_ignore_ascii_case("true"),
         MODE => matches!(before, "" | "none") && value.eq_ignore_ascii_case("name"),
         "delta.checkpointPolicy" => value.eq_ignore_ascii_case("v2"),

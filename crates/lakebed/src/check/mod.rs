@@ -90,6 +90,7 @@ impl Check {
     /// Damage of the table is a finding, and no error. It is an error if there is no table, or if
     /// the store cannot be read.
     pub async fn run(self) -> Result<CheckOutcome> {
+        self.table.refuse_in_transaction("a check")?;
         run::run(&self.table, &self.options, self.watcher).await
     }
 }

@@ -6,7 +6,7 @@ use lakebed_io::store::Store;
 
 use super::value::Definition;
 use crate::clustering::CLUSTERING_DOMAIN;
-use crate::tags::take_over_tags;
+use crate::tags::take_over_kept_versions;
 use crate::transaction::{CommitSettings, Transaction};
 use crate::{Result, Snapshot};
 
@@ -49,7 +49,7 @@ impl Definition {
     /// all features that it has.
     pub(crate) async fn register_in_place_of(&self, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
         let mut metadata = Metadata { id: snapshot.metadata().id.clone(), ..self.metadata.clone() };
-        take_over_tags(&mut metadata, snapshot.metadata());
+        take_over_kept_versions(&mut metadata, snapshot.metadata());
         transaction.set_metadata(metadata);
         transaction.raise_protocol(&self.protocol)?;
         end_clustering(self, transaction, snapshot).await?;

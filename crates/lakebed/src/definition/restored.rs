@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::value::Definition;
 use crate::clustering::clustering_domain;
-use crate::tags::take_over_tags;
+use crate::tags::take_over_kept_versions;
 use crate::{Result, Snapshot};
 
 /// The properties that stay as they are if the table has in-commit timestamps.
@@ -28,6 +28,9 @@ const IN_COMMIT_TIMESTAMPS: [&str; 3] =
 /// The hidden columns of row ids. Files that were written since have them.
 const ROW_IDS: [&str; 2] =
     ["delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName"];
+
+/// The property that says that columns were dropped or renamed. It stays true.
+const DROPPED_OR_RENAMED: &str = "delta.columnMapping.hasDroppedOrRenamed";
 
 /// The properties with numbers that only grow.
 const GROWING: [&str; 2] = ["delta.columnMapping.maxColumnId", "delta.requireCheckpointProtectionBeforeVersion"];
@@ -47,7 +50,7 @@ impl Definition {
             configuration: configuration(current, target),
             ..target.metadata().clone()
         };
-        take_over_tags(&mut metadata, current.metadata());
+        take_over_kept_versions(&mut metadata, current.metadata());
         Ok(Self {
             changes_protocol: raised.is_some(),
             protocol: raised.unwrap_or_else(|| current.protocol().clone()),
@@ -73,6 +76,9 @@ fn configuration(current: &Snapshot, target: &Snapshot) -> HashMap<String, Optio
         if let (None, Some(value)) = (old.property(name), new.property(name)) {
             configuration.insert(name.to_owned(), Some(value.to_owned()));
         }
+    }
+    if new.property(DROPPED_OR_RENAMED) == Some("true") {
+        configuration.insert(DROPPED_OR_RENAMED.to_owned(), Some("true".to_owned()));
     }
     for name in GROWING {
         let number = |metadata: &Metadata| metadata.property(name).and_then(|value| value.parse::<u64>().ok());

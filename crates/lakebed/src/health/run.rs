@@ -38,6 +38,7 @@ impl Snapshot {
     /// # }
     /// ```
     pub async fn health(&self) -> Result<Health> {
+        self.refuse_pending("a look at the health of the table")?;
         self.by_log().await?.measure().await
     }
 

@@ -13,6 +13,7 @@ mod folders;
 mod hidden_names;
 mod history;
 mod inventory;
+mod kept_versions;
 mod options;
 mod outcome;
 mod retained;

@@ -15,7 +15,7 @@ use super::options::{VacuumMode, VacuumOptions};
 use super::outcome::{VacuumMetrics, VacuumOutcome};
 use super::retained::RetainedFiles;
 use super::retention::Retention;
-use super::{folders, history, inventory};
+use super::{folders, history, inventory, kept_versions};
 use crate::transaction::Operation;
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
@@ -54,6 +54,9 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
     };
     let kept = RetainedFiles::read(&snapshot, retention, &options.keep_versions).await?;
     let mut work = VacuumRun::new(table, options, retention, kept, snapshot);
+    if !work.options.dry_run && kept_versions::record(table, &work.options).await? {
+        work.check_newest_version().await?;
+    }
     work.clear(&mut source).await?;
     if !work.options.dry_run {
         work.remove_folders().await?;
