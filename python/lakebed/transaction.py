@@ -29,7 +29,7 @@ class Transaction(Scannable):
     """Several operations on a table that become one version, or none.
 
     :meth:`Table.transaction` returns it. In a ``with`` block its methods do the operations, one after
-    the other. Each sees what those before it did, and nobody else does. The end of the block commits
+    the other. Each sees the results of those before it, and no other reader does. The end of the block commits
     all of them. An exception that leaves the block commits nothing, and the files that were written
     are deleted. An operation that fails inside the block changes nothing, and others may follow.
 

@@ -20,8 +20,8 @@ pub struct VacuumOptions {
     /// readers of an older version and writers that have not committed yet may lose their files.
     /// Then no other process may use the table meanwhile.
     pub enforce_retention: bool,
-    /// Older versions whose files this vacuum keeps, in addition to the tagged versions. A later
-    /// vacuum does not know them.
+    /// Older versions that stay readable, in addition to the tagged versions. The next vacuum has a
+    /// list of its own.
     pub keep_versions: BTreeSet<u64>,
     /// Whether nothing is deleted or written. The outcome then contains the files that would be
     /// deleted.
