@@ -19,7 +19,7 @@ from lakebed.changes import Changes
 from lakebed.checker import CheckProgress, CheckResult, Finding, check
 from lakebed.columns import Identity, column
 from lakebed.copies import FileProgress, convert
-from lakebed.detail import Checkpoint, Detail, Protocol
+from lakebed.detail import Checkpoint, Detail, LogCleanup, Protocol
 from lakebed.dml import Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
     CommitConflictError,
@@ -98,6 +98,7 @@ __all__ = [
     "Identity",
     "InvalidInputError",
     "LakebedError",
+    "LogCleanup",
     "ManifestResult",
     "Merge",
     "MergeExplanation",

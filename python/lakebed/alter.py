@@ -24,19 +24,26 @@ class Alter:
     contains dots is written in backticks. Types are types of pyarrow, or SQL text such as
     ``"decimal(10,2)"``, ``"array<struct<a:int>>"`` or ``"varchar(10)"``.
 
-    ``table.alter(user_metadata=..., timeout=...)`` sets options: a text of your own, which the
-    history keeps, and the seconds to keep trying while other writers commit first. With
-    ``table.alter.together()``, several changes become one commit.
+    ``table.alter(user_metadata=..., commit_info=..., timeout=...)`` sets options: a text of your own,
+    which the history keeps, entries of your own in ``commitInfo``, and the seconds to keep trying
+    while other writers commit first. With ``table.alter.together()``, several changes become one commit.
     """
 
     def __init__(self, table: Table, options: dict[str, Any] | None = None) -> None:
         self._table = table
         self._options = options or {}
 
-    def __call__(self, *, user_metadata: str | None = None, timeout: float | None = None) -> Alter:
+    def __call__(
+        self,
+        *,
+        user_metadata: str | None = None,
+        commit_info: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Alter:
         """Returns the same methods with these options."""
         options = {
             "user_metadata": arguments.words("user_metadata", user_metadata),
+            "commit_info": arguments.entries("commit_info", commit_info),
             "timeout": arguments.number("timeout", timeout),
         }
         return type(self)(self._table, options)
@@ -70,6 +77,7 @@ class Alter:
         default: str | None = None,
         generated: str | None = None,
         identity: Identity | tuple[int, int] | bool | None = None,
+        metadata: Mapping[str, Any] | None = None,
         first: bool = False,
         after: str | None = None,
     ) -> Table:
@@ -79,6 +87,7 @@ class Alter:
         - ``nullable=False``, ``default`` (an SQL expression), ``generated`` (an SQL expression) and
           ``identity`` (``True``, or ``(start, step)``) need a table without rows. To give later
           rows a default, use :meth:`set_default` afterwards.
+        - ``metadata``: entries of your own in the column's metadata: strings, numbers or booleans.
         - ``first=True`` or ``after="b"``: the position. The default is the last one.
 
         >>> import lakebed as lb, pyarrow as pa
@@ -89,6 +98,7 @@ class Alter:
         column = described(
             name, type, nullable=nullable, comment=comment, default=default, generated=generated, identity=identity
         )
+        column["metadata"] = arguments.entries("metadata", metadata)
         position = _position(first, after)
         return self._apply("add_columns", columns=[{**column, "position": position} if position else column])
 
@@ -194,6 +204,22 @@ class Alter:
         {b'comment': b'who'}
         """
         return self._apply("set_comment", column=named("column", column), comment=arguments.words("comment", comment))
+
+    def set_metadata(self, column: str, metadata: Mapping[str, Any]) -> Table:
+        """Sets entries of your own in the metadata of ``column``: strings, numbers or booleans.
+
+        ``metadata`` maps keys to values. None removes an entry, and entries that are not named stay.
+        Keys that Delta uses itself are refused. Readers ignore these entries, and
+        :attr:`Table.schema_json` shows them.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/set-metadata", pa.table({"id": [1]})).table
+        >>> '"metadata":{"owner":"sales"}' in table.alter.set_metadata("id", {"owner": "sales"}).schema_json
+        True
+        """
+        name = named("column", column)
+        entries = arguments.entries("metadata", arguments.given("metadata", metadata))
+        return self._apply("set_column_metadata", column=name, metadata=entries)
 
     def cluster_by(self, *columns: str) -> Table:
         """Sets the table's clustering columns to ``columns``, or removes them.

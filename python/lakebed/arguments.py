@@ -31,6 +31,7 @@ __all__ = [
     "SchemaMode",
     "VacuumMode",
     "columns",
+    "entries",
     "expressions",
     "file_size",
     "flag",
@@ -69,6 +70,8 @@ Commits = Literal["run", "group"]
 _LONGEST = 2**63 - 1
 #: In a smaller file, the footer would be most of its bytes. The core has the same limit.
 LEAST_FILE_SIZE = 1024
+#: The most levels of lists and mappings in a value of JSON. The core has the same limit.
+_MOST_LEVELS = 32
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Value = TypeVar("_Value")
@@ -232,10 +235,57 @@ def texts(name: str, value: Any) -> set[str] | None:
     return {_characters(name, one) for one in found}
 
 
-def txn(name: str, value: Any) -> dict[str, Any] | None:
-    """Checks an application's id and its number of a write, as a pair."""
+def entries(name: str, value: Any) -> dict[str, Any]:
+    """Checks a mapping of strings to values of JSON."""
     if value is None:
-        return None
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong_type(name, value, "a mapping of strings to values of JSON")
+    return {_key(name, key): _json(f"{name}: {shown(key)}", one, 0) for key, one in value.items()}
+
+
+def _key(name: str, key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{name}: {shown(key)} is not a name: keys must be strings")
+    return _characters(name, key)
+
+
+def _json(name: str, value: Any, level: int) -> Any:
+    """Checks a value of JSON, and returns it with dictionaries and lists."""
+    if level > _MOST_LEVELS:
+        raise InvalidInputError(f"{name}: it has more than {_MOST_LEVELS} levels of lists and mappings")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _characters(name, str(value))
+    if isinstance(value, int):
+        if not -_LONGEST - 1 <= value <= _LONGEST:
+            raise InvalidInputError(f"{name}: {shown(value)} does not fit in 64 bits: pass it as a string")
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInputError(f"{name}: {shown(value)} is no value of JSON")
+        return float(value)
+    if isinstance(value, Mapping):
+        return {_key(name, key): _json(name, one, level + 1) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json(name, one, level + 1) for one in value]
+    raise TypeError(f"{name}: {shown(value)} of type {type(value).__name__} is no value of JSON")
+
+
+def txn(name: str, value: Any) -> dict[str, Any] | None:
+    """Checks an application's id and its number of a write, as a pair, or several of these pairs."""
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, (list, tuple)) for one in value):
+        first, *others = [_application(name, one) for one in value]
+        for one in others:
+            if sum(one["id"] == other["id"] for other in [first, *others]) > 1:
+                raise _no_sense(name, value, f"application {one['id']} is given twice")
+        return {**first, "others": others}
+    return None if value is None else _application(name, value)
+
+
+def _application(name: str, value: Any) -> dict[str, Any]:
+    """Checks an application's id and its number of a write, as a pair."""
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
         raise _wrong_type(name, value, 'a pair of a name and a number, such as ("my-job", 7)')
     if not value[0]:

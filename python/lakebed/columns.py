@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebed import _lakebed, arguments
@@ -35,6 +36,7 @@ def column(
     default: str | None = None,
     generated: str | None = None,
     identity: Identity | tuple[int, int] | bool | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> pa.Field[Any]:
     """Describes a column of a new table, for :func:`lakebed.create`.
 
@@ -45,6 +47,7 @@ def column(
     - ``default``: the SQL expression for rows that do not give the column.
     - ``generated``: the SQL expression that computes the column from others.
     - ``identity``: ``True``, or ``(start, step)``: the table numbers its rows.
+    - ``metadata``: entries of your own in the column's metadata: strings, numbers or booleans.
 
     >>> import lakebed as lb
     >>> table = lb.create(
@@ -61,7 +64,7 @@ def column(
     ['allowColumnDefaults', 'generatedColumns', 'identityColumns']
     """
     given = described(name, type, nullable=nullable, comment=comment, default=default, generated=generated, identity=identity)
-    return field(given)
+    return field({**given, "metadata": arguments.entries("metadata", metadata)})
 
 
 def field(given: dict[str, Any]) -> pa.Field[Any]:

@@ -85,11 +85,13 @@ def convert(
       folders.
     - ``mode``: what to do if there is a table already: ``error`` raises an error, and ``ignore``
       returns the table.
-    - ``properties``: the properties of the table.
+    - ``properties``: the properties of the table. ``name`` and ``description`` are for people.
     - ``collect_statistics=False`` leaves out the statistics, so that queries skip no files.
     - ``dry_run=True`` writes nothing and returns the files, the schema and the sizes.
     - ``progress=True`` prints the progress; a function is called with it.
     - ``user_metadata``: a text of your own, which the history keeps.
+    - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, as values
+      of JSON.
     - ``timeout``: the seconds to keep trying to commit.
     - ``storage_options`` and ``credentials`` say how to reach the store, as for
       :class:`lakebed.Table`.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lakebed.versions import Tag
 
-__all__ = ["Checkpoint", "Detail", "Protocol", "protocol"]
+__all__ = ["Checkpoint", "Detail", "LogCleanup", "Protocol", "protocol"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,20 @@ class Checkpoint:
     num_files: int
     #: The tombstones in the checkpoint.
     num_tombstones: int
+
+
+@dataclass(frozen=True)
+class LogCleanup:
+    """What a cleanup of the log deleted."""
+
+    #: The oldest version that can still be read. None if no version was given up.
+    first_version: int | None
+    #: Commits, checkpoints, log compactions and checksums.
+    log_files: int
+    #: Sidecars that no checkpoint names.
+    sidecars: int
+    #: Files of abandoned uploads.
+    leftovers: int
 
 
 def protocol(found: Mapping[str, Any]) -> Protocol:

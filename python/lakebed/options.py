@@ -26,18 +26,18 @@ __all__ = [
     "Creating",
     "Defining",
     "Encoding",
+    "Files",
     "Identified",
     "Located",
     "Merging",
+    "Naming",
     "Opening",
     "Optimizing",
     "Overwriting",
     "Repairing",
     "RepairingAt",
-    "Rewriting",
     "StagedMerging",
     "StagedOverwriting",
-    "StagedRewriting",
     "Storage",
     "Writing",
     "WritingTo",
@@ -82,10 +82,12 @@ class Committing(TypedDict, total=False):
     """The options of a commit.
 
     - ``user_metadata``: a text of your own, which the history keeps.
+    - ``commit_info``: entries of your own in the commit's ``commitInfo``, as values of JSON.
     - ``timeout``: the seconds to keep trying while other writers commit first.
     """
 
     user_metadata: str | None
+    commit_info: Mapping[str, Any] | None
     timeout: float | None
 
 
@@ -127,36 +129,46 @@ class Converting(Committing, Storage, total=False):
     """The options of ``convert``.
 
     - ``properties``: the properties of the table.
+    - ``name`` and ``description``: words for people about the table.
     """
 
     properties: Mapping[str, Any] | None
+    name: str | None
+    description: str | None
 
 
 class Identified(Committing, total=False):
     """The options of a change that is committed once.
 
-    - ``txn``: an application's id and its number of the change. A change that the table knows
-      already is not committed again.
+    - ``txn``: an application's id and its number of the change, or several of these pairs. A
+      change that the table knows already is not committed again.
     """
 
-    txn: tuple[str, int] | None
+    txn: tuple[str, int] | Sequence[tuple[str, int]] | None
 
 
-class Encoding(TypedDict, total=False):
-    """The options of data files.
+class Files(TypedDict, total=False):
+    """The options of new data files.
 
     - ``target_file_size``: the approximate size of files in bytes.
     - ``compression``: the codec of the files.
     - ``row_group_rows``: the most rows of a row group.
     - ``bloom_columns``: columns that get Bloom filters.
-    - ``on_lossy``: whether digits that a column cannot hold are an ``error``, or are cut off
-      (``truncate``).
     """
 
     target_file_size: int | None
     compression: str | None
     row_group_rows: int | None
     bloom_columns: str | Sequence[str] | None
+
+
+class Encoding(Files, total=False):
+    """The options of data files with rows of the caller.
+
+    - ``on_lossy``: whether digits that a column cannot hold are an ``error``, or are cut off
+      (``truncate``).
+    """
+
     on_lossy: Annotated[OnLossy, "error"]
 
 
@@ -177,6 +189,16 @@ class Defining(TypedDict, total=False):
     properties: Mapping[str, Any] | None
 
 
+class Naming(TypedDict, total=False):
+    """The words for people about a new table.
+
+    - ``name`` and ``description``: an existing table must have the same.
+    """
+
+    name: str | None
+    description: str | None
+
+
 class Creating(Defining, Storage, total=False):
     """The options of ``create``."""
 
@@ -189,11 +211,11 @@ class Overwriting(Appending, Defining, total=False):
     """The options of ``Table.overwrite``."""
 
 
-class WritingTo(Overwriting, Storage, total=False):
+class WritingTo(Overwriting, Naming, Storage, total=False):
     """The options of ``write``."""
 
 
-class Changing(Identified, total=False):
+class Changing(Identified, Files, total=False):
     """The options of a change of rows.
 
     - ``retries``: whether to retry the change if another writer commits something on which it
@@ -203,16 +225,7 @@ class Changing(Identified, total=False):
     retries: Annotated[bool, True]
 
 
-class Rewriting(Changing, total=False):
-    """The options of a change that writes new files.
-
-    - ``target_file_size``: the approximate size of new files in bytes.
-    """
-
-    target_file_size: int | None
-
-
-class Merging(Rewriting, total=False):
+class Merging(Changing, total=False):
     """The options of a merge.
 
     - ``schema_mode``: whether a merge adds columns that only the source has (``merge``), or not
@@ -229,28 +242,18 @@ class StagedOverwriting(Encoding, Defining, total=False):
     """The options of ``Transaction.overwrite``."""
 
 
-class StagedRewriting(TypedDict, total=False):
-    """The options of a change in a transaction that writes new files.
-
-    - ``target_file_size``: the approximate size of new files in bytes.
-    """
-
-    target_file_size: int | None
-
-
-class StagedMerging(StagedRewriting, total=False):
+class StagedMerging(Files, total=False):
     """The options of a merge in a transaction, as those of ``Table.merge``."""
 
     schema_mode: Annotated[Evolution, "enforce"]
     on_lossy: Annotated[OnLossy, "error"]
 
 
-class Optimizing(Committing, total=False):
+class Optimizing(Committing, Files, total=False):
     """The options of ``Table.optimize``."""
 
     zorder_by: str | Sequence[str] | None
     cluster_by: str | Sequence[str] | None
-    target_file_size: int | None
     min_files: Annotated[int, 2]
     max_deleted_share: Annotated[float, 0.05]
     full: Annotated[bool, False]
@@ -268,14 +271,17 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "bloom_columns": arguments.columns,
     "cluster_by": arguments.columns,
     "commit": _word(Commits),
+    "commit_info": arguments.entries,
     "compression": arguments.text,
     "credentials": arguments.function,
+    "description": arguments.words,
     "drop_missing_files": arguments.flag,
     "fill_statistics": arguments.flag,
     "full": arguments.flag,
     "max_deleted_share": functools.partial(arguments.number, most=1),
     "min_files": functools.partial(arguments.integer, least=1),
     "mode": _word(arguments.Mode),
+    "name": arguments.words,
     "on_lossy": _word(OnLossy),
     "partition_by": arguments.columns,
     "partitions": _word(Partitions),

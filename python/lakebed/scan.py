@@ -115,17 +115,22 @@ class Scan(Rows):
         """Returns the number of rows. If the statistics are exact, no data is read."""
         return self._table.count(self._options)
 
-    def files(self) -> pa.Table:
+    def files(self, *, statistics: bool = False) -> pa.Table:
         """Returns the data files that may contain rows: path, typed partition values, size, times
         and row counts.
+
+        ``statistics=True`` adds what the log says about the columns of each file: the structs
+        ``null_count``, ``min`` and ``max``. ``min`` and ``max`` are bounds. Long strings are cut
+        off, and the rows that had these values may be deleted.
         """
-        return read(self._table.files(self._options, False))
+        extra = "statistics" if arguments.flag("statistics", statistics) else None
+        return read(self._table.files(self._options, extra))
 
     def _files_for_engines(self) -> pa.Table:
         """Returns the same files, and whether the bounds in their footers are known to cover NaN.
         May read footers.
         """
-        return read(self._table.files(self._options, True))
+        return read(self._table.files(self._options, "complete_bounds"))
 
     def tasks(self, *, target_task_size: int = 128 << 20, paths: Iterable[str] | None = None) -> list[bytes]:
         """Splits the scan into independent tasks, which any process can run with :func:`read_task`.

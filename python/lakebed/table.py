@@ -14,7 +14,7 @@ from lakebed.arguments import CheckLevel, CloneMode, Evolution, Partitions, Sche
 from lakebed.changes import Changes
 from lakebed.checker import check_located
 from lakebed.copies import FileProgress, clone, target_storage
-from lakebed.detail import Checkpoint, Detail, Protocol, protocol
+from lakebed.detail import Checkpoint, Detail, LogCleanup, Protocol, protocol
 from lakebed.display import html_table
 from lakebed.dml import Merge, delete_rows, update_rows, upsert_rows
 from lakebed.health import Health, health_of
@@ -32,7 +32,6 @@ from lakebed.options import (
     Optimizing,
     Overwriting,
     Repairing,
-    Rewriting,
     checked,
     located,
     takes,
@@ -206,11 +205,20 @@ class Table(Scannable):
         """
         return Changes(self._table, start, end, columns, where)
 
-    def files(self, *, where: str | None = None) -> pa.Table:
+    def files(self, *, where: str | None = None, statistics: bool = False) -> pa.Table:
         """Returns the data files of this version, or those that may contain rows for which
         ``where`` is true.
+
+        ``statistics=True`` adds the structs ``null_count``, ``min`` and ``max`` with what the log
+        says about the columns of each file; see :meth:`lakebed.Scan.files`.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/files", pa.table({"id": [3, 1, None], "name": ["a", "b", "c"]})).table
+        >>> files = table.files(statistics=True)
+        >>> files["min"].to_pylist(), files["max"].to_pylist(), files["null_count"].to_pylist()
+        ([{'id': 1, 'name': 'a'}], [{'id': 3, 'name': 'c'}], [{'id': 1, 'name': 0}])
         """
-        return self.scan(where=where).files()
+        return self.scan(where=where).files(statistics=statistics)
 
     def history(self, limit: int | None = None) -> History:
         """Returns the commits up to this version that the log still has, newest first, at most
@@ -259,6 +267,20 @@ class Table(Scannable):
         1
         """
         return Checkpoint(**self._table.checkpoint())
+
+    def clean_up_log(self) -> LogCleanup:
+        """Deletes files of the log that no version within ``delta.logRetentionDuration`` needs.
+
+        Older versions cannot be read afterwards, except those that have a tag. Nothing is deleted
+        that a checkpoint does not replace, so call :meth:`checkpoint` first if there is none.
+        Writers do both by themselves, unless ``delta.enableExpiredLogCleanup`` is false.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/clean_up_log", pa.table({"id": [1]})).table
+        >>> table.clean_up_log()
+        LogCleanup(first_version=None, log_files=0, sidecars=0, leftovers=0)
+        """
+        return LogCleanup(**self._table.clean_up_log())
 
     def compact_log(self, first: int, last: int) -> str | None:
         """Writes a log compaction of the commits from version ``first`` to ``last`` and returns its
@@ -356,8 +378,13 @@ class Table(Scannable):
           depends. Otherwise, the delete is retried on top of that change.
         - ``timeout``: the seconds for which it is retried.
         - ``txn=("my-job", 7)``: an application and its number of this change. A change that the
-          table knows already is not committed again.
+          table knows already is not committed again. A list of such pairs names several.
         - ``user_metadata``: a text of your own, which the history keeps.
+        - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
+          the history keeps as values of JSON. Entries that lakebed records are refused.
+
+        - ``target_file_size``: the approximate size of new files in bytes. ``compression``,
+          ``row_group_rows`` and ``bloom_columns`` are those of :func:`lakebed.write`.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/delete-rows", pa.table({"id": [1, 2, 3]})).table
@@ -367,13 +394,12 @@ class Table(Scannable):
         """
         return delete_rows(self, checked({"where": where, **options}))
 
-    @takes(Rewriting)
-    def update(self, set: Mapping[str, str], *, where: str | None = None, **options: Unpack[Rewriting]) -> ChangeResult:
+    @takes(Changing)
+    def update(self, set: Mapping[str, str], *, where: str | None = None, **options: Unpack[Changing]) -> ChangeResult:
         """Sets columns of the rows for which ``where`` is true, or of all rows.
 
         It is done on top of the newest version. ``set`` maps columns (``"a.b"`` for a field of a
-        struct) to SQL expressions. ``target_file_size`` is the approximate size of new files in
-        bytes. The other options are those of :meth:`delete`.
+        struct) to SQL expressions. The other options are those of :meth:`delete`.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/update-rows", pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})).table
@@ -403,7 +429,6 @@ class Table(Scannable):
         - ``schema_mode="merge"`` adds columns to the table that only the source has.
         - ``on_lossy="truncate"`` cuts off digits of the source that no column can hold, such as
           nanoseconds. Assignments cast as SQL does.
-        - ``target_file_size``: the approximate size of new files in bytes.
 
         The other options are those of :meth:`delete`.
         """
@@ -436,8 +461,11 @@ class Table(Scannable):
         begins on the newest version; see :class:`lakebed.Transaction`.
 
         - ``txn=("my-job", 7)``: an application and its number of this transaction. A transaction
-          that the table knows already is not committed again, and its operations do nothing.
+          that the table knows already is not committed again, and its operations do nothing. A
+          list of such pairs names several.
         - ``user_metadata``: a text of your own, which the history keeps.
+        - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
+          the history keeps as values of JSON. Entries that lakebed records are refused.
         - ``timeout``: the seconds to keep trying while other writers commit first.
 
         >>> import lakebed as lb, pyarrow as pa
@@ -498,13 +526,17 @@ class Table(Scannable):
           the most files. Several orders are tried on a sample. ``zorder_by`` always uses a Z-order.
           A table with clustering columns is clustered by these as far as it is not clustered yet.
         - ``full=True`` rewrites files that are clustered already, too.
-        - ``target_file_size``: the approximate size of new files in bytes.
+        - ``target_file_size``: the approximate size of new files in bytes. ``compression``,
+          ``row_group_rows`` and ``bloom_columns`` are those of :func:`lakebed.write`. Files that are
+          not rewritten keep theirs.
         - ``min_files``: the least number of small files that are combined.
         - ``fill_statistics``: adds statistics to files that lack them.
         - ``commit="group"`` commits each group of files as a version of its own.
         - ``dry_run=True`` returns the groups and writes nothing.
         - ``progress=True`` prints the progress; a function is called with it.
         - ``user_metadata``: a text of your own, which the history keeps.
+        - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
+          the history keeps as values of JSON. Entries that lakebed records are refused.
         - ``timeout``: the seconds to keep trying to commit while other writers commit first.
 
         If another writer changes a file meanwhile, its group is given up. Calling this again
@@ -551,6 +583,8 @@ class Table(Scannable):
         - ``properties``: properties that replace those of this table.
         - ``progress=True`` prints the progress; a function is called with it.
         - ``user_metadata``: a text of your own, which the history keeps.
+        - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
+          the history keeps as values of JSON. Entries that lakebed records are refused.
         - ``timeout``: the seconds to keep trying while other writers commit first.
         - ``storage_options`` and ``credentials`` say how to reach the target. The default is those
           of this table, if the target is at the same service.
@@ -589,6 +623,7 @@ class Table(Scannable):
         log_commits: bool = True,
         keep_versions: Sequence[int] = (),
         user_metadata: str | None = None,
+        commit_info: Mapping[str, Any] | None = None,
     ) -> VacuumResult:
         """Deletes files in the table's folder that no version within the retention period needs.
 
@@ -606,7 +641,8 @@ class Table(Scannable):
           log stays until a vacuum keeps other versions. Use :meth:`tag` to keep a version for good.
         - ``log_commits=False`` leaves out the two commits that record the vacuum in the history.
           Without files to delete there are none.
-        - ``user_metadata``: a text of your own in these commits.
+        - ``user_metadata``: a text of your own in these commits. ``commit_info``: entries of your
+          own in their ``commitInfo``, as values of JSON.
 
         If a vacuum was interrupted, call it again.
 
@@ -626,6 +662,7 @@ class Table(Scannable):
             "log_commits": arguments.flag("log_commits", log_commits),
             "keep_versions": arguments.integers("keep_versions", keep_versions),
             "user_metadata": arguments.words("user_metadata", user_metadata),
+            "commit_info": arguments.entries("commit_info", commit_info),
         }
         return vacuum(self, options, inventory)
 
@@ -695,6 +732,8 @@ class Table(Scannable):
         - ``truncate_log=True`` moves the newest commits aside that cannot be read. Their changes
           are lost. It is refused if a later file of the log can be read.
         - ``user_metadata``: a text of your own, which the history keeps.
+        - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
+          the history keeps as values of JSON. Entries that lakebed records are refused.
         - ``timeout``: the seconds to keep trying to commit while other writers commit first.
 
         Use :func:`lakebed.repair` for a table that cannot be opened.
@@ -731,6 +770,8 @@ class Table(Scannable):
         - ``ignore_missing_files=True`` restores the files that still exist. The rows of the others
           are lost.
         - ``user_metadata``: a text of your own, which the history keeps.
+        - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
+          the history keeps as values of JSON. Entries that lakebed records are refused.
         - ``timeout``: the seconds to keep trying while other writers commit first.
 
         >>> import lakebed as lb, pyarrow as pa

@@ -11,7 +11,7 @@ from lakebed.alter import Alter
 from lakebed.arguments import Evolution, Mode, Partitions, SchemaMode
 from lakebed.dml import Merge, delete_rows, update_rows, upsert_rows
 from lakebed.errors import InvalidInputError
-from lakebed.options import Encoding, StagedMerging, StagedOverwriting, StagedRewriting, checked, takes
+from lakebed.options import Encoding, Files, StagedMerging, StagedOverwriting, checked, takes
 from lakebed.results import ChangeMetrics, ChangeResult, CommitResult, OperationResult, TransactionResult, WriteMetrics
 from lakebed.scannable import Scannable
 from lakebed.table import Table, _merging
@@ -215,17 +215,21 @@ class Transaction(Scannable):
             return CommitResult(version=table.version, metrics=WriteMetrics(), committed=False, table=table)
         return table._write(data, options)
 
-    def delete(self, where: str | None = None) -> ChangeResult:
-        """Deletes the rows for which ``where`` is true, or all rows, as :meth:`Table.delete` does."""
-        options = checked({"where": where})
-        return self._nothing() if self._known else delete_rows(self._handle(), options)
+    @takes(Files)
+    def delete(self, where: str | None = None, **options: Unpack[Files]) -> ChangeResult:
+        """Deletes the rows for which ``where`` is true, or all rows, as :meth:`Table.delete` does.
 
-    @takes(StagedRewriting)
-    def update(self, set: Mapping[str, str], *, where: str | None = None, **options: Unpack[StagedRewriting]) -> ChangeResult:
+        The options are those of :func:`lakebed.write`.
+        """
+        given = checked({"where": where, **options})
+        return self._nothing() if self._known else delete_rows(self._handle(), given)
+
+    @takes(Files)
+    def update(self, set: Mapping[str, str], *, where: str | None = None, **options: Unpack[Files]) -> ChangeResult:
         """Sets columns of the rows for which ``where`` is true, or of all rows.
 
-        ``set`` maps columns to SQL expressions, as for :meth:`Table.update`. ``target_file_size`` is the
-        approximate size of new files in bytes.
+        ``set`` maps columns to SQL expressions, as for :meth:`Table.update`. The options are those of
+        :func:`lakebed.write`.
         """
         given = checked({"where": where, **options})
         return self._nothing() if self._known else update_rows(self._handle(), set, given)

@@ -29,6 +29,7 @@ def create(
     name: str | None = None,
     description: str | None = None,
     user_metadata: str | None = None,
+    commit_info: Mapping[str, Any] | None = None,
     **options: Unpack[Creating],
 ) -> Table:
     """Creates a table without rows.
@@ -42,7 +43,8 @@ def create(
     - ``mode``: what to do if the table exists: ``error`` raises an error, ``ignore`` returns the
       existing table, and ``replace`` replaces it. Older versions of it stay readable.
     - ``name`` and ``description`` are for people. ``user_metadata`` is a text of your own, which
-      the history keeps.
+      the history keeps, and ``commit_info`` has entries of your own for ``commitInfo``, as in
+      :func:`lakebed.write`.
     - ``storage_options`` and ``credentials`` say how to reach the store, as for
       :class:`lakebed.Table`.
 
@@ -64,6 +66,7 @@ def create(
         "name": arguments.words("name", name),
         "description": arguments.words("description", description),
         "user_metadata": arguments.words("user_metadata", user_metadata),
+        "commit_info": arguments.entries("commit_info", commit_info),
     }
     made = _lakebed.Table.create(given, arrow_schema(schema))
     return Table._wrap(made, reopening(given))
@@ -92,14 +95,19 @@ def write(
     - ``schema_mode``: ``enforce`` (columns match by name, and their types must fit), ``merge``
       (adds new columns to the table) or ``overwrite`` (replaces the table's schema).
     - ``txn=("my-job", 7)``: an application and its number of this write. A write that the table
-      knows already is not committed again.
+      knows already is not committed again. A list of such pairs names several applications; the
+      table knows the write if it knows all of its numbers.
     - ``user_metadata``: a text of your own, which the history keeps.
+    - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which the
+      history keeps as values of JSON. Entries that lakebed records, such as ``timestamp``, are
+      refused.
     - ``target_file_size``: the approximate size of files in bytes, at least 1024. The default is
       ``delta.targetFileSize``; without it, 128 MiB, and more for tables of 256 GiB and above.
     - ``properties``, ``partition_by`` and ``cluster_by`` are for a new table; see
-      :func:`lakebed.create`.
-    - ``compression``: ``snappy``, ``zstd``, ``zstd(1)`` to ``zstd(22)``, ``gzip``, ``lz4`` or
-      ``none``. The default is ``delta.parquet.compression.codec``; without it, ``snappy``.
+      :func:`lakebed.create`. ``name`` and ``description`` are for people. An existing table must
+      have the same.
+    - ``compression``: ``snappy``, ``zstd``, ``zstd(1)`` to ``zstd(22)``, ``gzip``, ``gzip(0)`` to
+      ``gzip(9)``, ``lz4`` or ``none``. The default is ``delta.parquet.compression.codec``; without it, ``snappy``.
     - ``row_group_rows``: the most rows of a row group. ``bloom_columns``: columns with Bloom
       filters.
     - ``on_lossy="truncate"`` cuts off digits that a column cannot hold, such as nanoseconds.

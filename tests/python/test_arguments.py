@@ -112,6 +112,7 @@ STAND_INS: dict[str, Any] = {
     "comment": "text",
     "description": "text",
     "properties": {"team": "blue"},
+    "metadata": {"owner": "sales"},
 }
 
 

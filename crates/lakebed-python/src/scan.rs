@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lakebed::Scan;
 use lakebed::scan::{Explanation, ScanTask};
 use lakebed_io::store::StoreOptions;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
@@ -47,10 +48,16 @@ impl Table {
         enter(py, async move { scan.count().await })
     }
 
-    fn files(&self, py: Python<'_>, options: &Bound<'_, PyDict>, complete_bounds: bool) -> PyResult<ArrowStream> {
+    #[pyo3(signature = (options, extra = None))]
+    fn files(&self, py: Python<'_>, options: &Bound<'_, PyDict>, extra: Option<&str>) -> PyResult<ArrowStream> {
         let scan = self.planned(py, options)?;
-        let listing = async move { if complete_bounds { scan.files_with_complete_bounds().await } else { scan.files().await } };
-        enter(py, listing).map(ArrowStream::new)
+        let listing = match extra {
+            None => enter(py, async move { scan.files().await }),
+            Some("complete_bounds") => enter(py, async move { scan.files_with_complete_bounds().await }),
+            Some("statistics") => enter(py, async move { scan.files_with_statistics().await }),
+            Some(extra) => Err(PyValueError::new_err(format!("extra={extra:?}: it must be complete_bounds or statistics"))),
+        };
+        listing.map(ArrowStream::new)
     }
 
     fn tasks<'py>(

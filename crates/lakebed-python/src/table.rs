@@ -223,6 +223,18 @@ impl Table {
         Ok(found)
     }
 
+    /// Deletes files of the log that are out of date, as the newest version says.
+    fn clean_up_log<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let table = self.table(py)?;
+        let outcome = enter(py, async move { table.snapshot().await?.clean_up_log().await })?;
+        let found = PyDict::new(py);
+        found.set_item("first_version", outcome.first_version)?;
+        found.set_item("log_files", outcome.log_files)?;
+        found.set_item("sidecars", outcome.sidecars)?;
+        found.set_item("leftovers", outcome.leftovers)?;
+        Ok(found)
+    }
+
     fn compact_log(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<Option<String>> {
         let snapshot = self.snapshot(py)?;
         enter(py, async move { snapshot.compact_log(first..=last).await })

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::definition::{Definition, NewTable};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::retry::{Retry, Retryable};
-use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
+use crate::transaction::{CommitSettings, Committed, InfoEntries, Operation, Transaction};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
 /// The options of a creation.
@@ -35,6 +35,8 @@ pub struct CreateOptions {
     pub description: Option<String>,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -91,7 +93,7 @@ impl CreateOptions {
     }
 
     fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
     }
 }
 

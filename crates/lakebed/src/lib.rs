@@ -17,6 +17,7 @@ pub mod scan;
 pub mod history;
 mod file_difference;
 mod clustering;
+mod file_statistics;
 pub mod detail;
 pub mod checkpoint;
 pub mod cleanup;

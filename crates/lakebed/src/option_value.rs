@@ -51,7 +51,7 @@ pub(crate) mod compression {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Codec>, D::Error> {
         let parse = |name: String| {
             let unknown = || {
-                let expected = "it must be none, snappy, zstd, zstd(1) to zstd(22), gzip or lz4";
+                let expected = "it must be none, snappy, zstd, zstd(1) to zstd(22), gzip, gzip(0) to gzip(9) or lz4";
                 D::Error::custom(format!("{name:?} is unknown: {expected}"))
             };
             Codec::parse(&name).ok_or_else(unknown)
@@ -97,8 +97,11 @@ mod tests {
             "partition_by",
             "cluster_by",
             "properties",
+            "name",
+            "description",
             "txn",
             "user_metadata",
+            "commit_info",
             "target_file_size",
             "compression",
             "row_group_rows",

@@ -21,7 +21,7 @@ fn stream(rows: i64) -> RecordBatchStream {
 }
 
 fn options(version: i64, batch: Batch) -> WriteOptions {
-    let txn = Some(Application { id: "app".to_owned(), version, batch: Some(batch) });
+    let txn = Some(Application { id: "app".to_owned(), version, batch: Some(batch), others: Vec::new() });
     WriteOptions { txn, ..WriteOptions::default() }
 }
 

@@ -17,7 +17,7 @@ fn rows() -> RecordBatch {
 }
 
 fn batch(batch: Batch) -> Option<Application> {
-    Some(Application { id: "app".to_owned(), version: 3, batch: Some(batch) })
+    Some(Application { id: "app".to_owned(), version: 3, batch: Some(batch), others: Vec::new() })
 }
 
 fn options() -> WriteOptions {

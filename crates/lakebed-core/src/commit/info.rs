@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::info_entries::InfoEntries;
 use crate::action::CommitInfo;
 use crate::property::IsolationLevel;
 
@@ -70,6 +71,8 @@ pub struct Provenance {
     pub txn_id: String,
     /// The metadata that the caller gave.
     pub user_metadata: Option<String>,
+    /// The entries that the caller adds to `commitInfo`.
+    pub entries: InfoEntries,
     /// Notes for other writers.
     pub tags: BTreeMap<String, String>,
 }
@@ -100,5 +103,6 @@ pub fn commit_info(operation: &Operation, told: &Provenance, now_ms: i64, in_com
     }
     set("engineInfo", ENGINE.into());
     set("txnId", told.txn_id.clone().into());
+    told.entries.add_to(&mut info);
     CommitInfo(info)
 }

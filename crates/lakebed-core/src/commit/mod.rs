@@ -11,6 +11,7 @@ pub mod conflict;
 pub mod copied;
 pub mod draft;
 pub mod combine;
+pub mod info_entries;
 pub mod info;
 pub mod reads;
 mod row_ids;

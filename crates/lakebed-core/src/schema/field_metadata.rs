@@ -29,6 +29,31 @@ const TEXTS: [&str; 5] = [COMMENT, GENERATION_EXPRESSION, CURRENT_DEFAULT, INVAR
 /// The notes that are whole numbers.
 const NUMBERS: [&str; 2] = [IDENTITY_START, IDENTITY_STEP];
 
+/// The key of the entries of the caller in the metadata of an Arrow field: an object of JSON.
+const OWN: &str = "lakebed.metadata";
+
+/// The keys that Delta and Spark use, beside those that begin with one of [`RESERVED_PREFIXES`].
+const RESERVED: [&str; 5] = [COMMENT, CURRENT_DEFAULT, "EXISTS_DEFAULT", CHAR_VARCHAR, OWN];
+const RESERVED_PREFIXES: [&str; 4] = ["delta.", "__", "parquet.", "collations"];
+
+/// Refuses entries of a column's metadata that Delta or Spark would understand, and values that no
+/// reader expects there. Null stands for an entry that is removed.
+pub fn check_own_metadata<'a>(entries: impl IntoIterator<Item = (&'a String, &'a Value)>) -> Result<()> {
+    for (key, value) in entries {
+        let lower = key.to_ascii_lowercase();
+        let is_reserved = RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(key))
+            || RESERVED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
+        if key.trim().is_empty() || is_reserved {
+            let why = if is_reserved { "Delta has a meaning for this key: choose another one" } else { "the key is empty" };
+            return Err(Error::invalid_input(format!("metadata: {key:?}: {why}")));
+        }
+        if matches!(value, Value::Array(_) | Value::Object(_)) {
+            return Err(Error::invalid_input(format!("metadata: {key:?}: the value must be a string, a number or a boolean")));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the notes in the metadata of an Arrow field. Other metadata is left out, including ids
 /// and names of column mapping, which each table assigns itself. `place` is for messages.
 ///
@@ -48,6 +73,12 @@ pub(super) fn metadata_from_arrow(metadata: &HashMap<String, String>, place: &st
         } else if key == IDENTITY_ALLOW_GIVEN {
             let flag = text.trim().to_ascii_lowercase();
             Value::from(flag.parse::<bool>().map_err(|_| refused(key, text, "true or false"))?)
+        } else if key == OWN {
+            let entries: serde_json::Map<String, Value> =
+                serde_json::from_str(text).map_err(|_| refused(key, text, "an object"))?;
+            check_own_metadata(&entries).map_err(|error| error.within(format!("column {place}")))?;
+            notes.extend(entries.into_iter().filter(|(_, value)| !value.is_null()));
+            continue;
         } else {
             continue;
         };
@@ -61,5 +92,15 @@ pub(super) fn metadata_from_arrow(metadata: &HashMap<String, String>, place: &st
 pub(super) fn metadata_to_arrow(notes: &FieldMetadata) -> HashMap<String, String> {
     let is_kept = |key: &str| TEXTS.contains(&key) || NUMBERS.contains(&key) || key == IDENTITY_ALLOW_GIVEN;
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    notes.iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), text(value))).collect()
+    let mut kept: HashMap<String, String> =
+        notes.iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), text(value))).collect();
+    let own: serde_json::Map<String, Value> = notes
+        .iter()
+        .filter(|entry| !is_kept(entry.0) && check_own_metadata([*entry]).is_ok())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if !own.is_empty() {
+        kept.insert(OWN.to_owned(), Value::Object(own).to_string());
+    }
+    kept
 }

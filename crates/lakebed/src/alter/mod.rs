@@ -16,7 +16,7 @@ use serde::Deserialize;
 use self::backfill::backfill;
 pub(crate) use self::stage::{StagedAlter, stage};
 use crate::transaction::retry::{Retry, Retryable};
-use crate::transaction::{CommitSettings, Committed, Transaction};
+use crate::transaction::{CommitSettings, Committed, InfoEntries, Transaction};
 use crate::{Error, Result, Snapshot, Table};
 
 pub use crate::definition::change::{AlterChange, ColumnType, Identity, NewColumn, Position};
@@ -27,6 +27,8 @@ pub use crate::definition::change::{AlterChange, ColumnType, Identity, NewColumn
 pub struct AlterOptions {
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -201,6 +203,6 @@ impl Alter {
     }
 
     fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.options.user_metadata.as_ref(), self.options.timeout)
+        CommitSettings::of(self.options.user_metadata.as_ref(), &self.options.commit_info, self.options.timeout)
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::transaction::InfoEntries;
+
 /// The options of a conversion.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -13,12 +15,18 @@ pub struct ConvertOptions {
     pub mode: ConvertMode,
     /// The properties of the table.
     pub properties: HashMap<String, String>,
+    /// The name of the table, for people.
+    pub name: Option<String>,
+    /// The description of the table, for people.
+    pub description: Option<String>,
     /// Whether the statistics of the footers are put into the log.
     pub collect_statistics: bool,
     /// Whether the table is only described, and nothing is written.
     pub dry_run: bool,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit of the commit.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -40,9 +48,12 @@ impl Default for ConvertOptions {
         Self {
             mode: ConvertMode::default(),
             properties: HashMap::new(),
+            name: None,
+            description: None,
             collect_statistics: true,
             dry_run: false,
             user_metadata: None,
+            commit_info: InfoEntries::default(),
             timeout: None,
         }
     }

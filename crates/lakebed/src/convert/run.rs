@@ -137,7 +137,8 @@ impl Convert {
             snapshot: None,
         };
         if !self.options.dry_run {
-            let settings = CommitSettings::of(self.options.user_metadata.as_ref(), self.options.timeout);
+            let settings =
+                CommitSettings::of(self.options.user_metadata.as_ref(), &self.options.commit_info, self.options.timeout);
             let mut transaction = definition.begin(store.clone(), self.table.env().clone(), settings)?;
             transaction.add(adds);
             let committed = transaction.commit(self.operation(&outcome)).await;
@@ -181,6 +182,8 @@ impl Convert {
             schema,
             partition_by: partition_columns.fields.iter().map(|field| field.name.clone()).collect(),
             properties,
+            name: self.options.name.clone(),
+            description: self.options.description.clone(),
             ..NewTable::default()
         };
         let mut definition = table.define(url, self.table.env())?;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use lakebed_core::error::ConflictKind;
+use lakebed_io::parquet::write::Codec;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::{HistoryOf, PlanMetrics, metrics};
@@ -11,7 +12,7 @@ use crate::rows::effects::{Effects, FileTotals};
 use crate::rows::target::Target;
 use crate::runtime::memory::MemoryBudget;
 use crate::transaction::retry::{Retry, Retryable};
-use crate::transaction::{Application, CommitSettings, Committed, Operation, Standing, Transaction};
+use crate::transaction::{Application, CommitSettings, Committed, InfoEntries, Operation, Standing, Transaction};
 use crate::write::files::take_back;
 use crate::write::settings::{FileSettings, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
@@ -25,10 +26,20 @@ pub struct ChangeOptions {
     pub txn: Option<Application>,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The approximate size of new files. The default is the table's property; without one it is
     /// 128 MiB.
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
+    /// The compression of pages in new files. The default is the table's property; without one it is
+    /// Snappy.
+    #[serde(deserialize_with = "crate::option_value::compression::deserialize")]
+    pub compression: Option<Codec>,
+    /// The most rows of a row group in new files.
+    pub row_group_rows: Option<usize>,
+    /// The columns that get Bloom filters in new files. A field of a struct is written as `a.b`.
+    pub bloom_columns: Vec<String>,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -139,13 +150,23 @@ pub(super) trait RowLevelOperation: Sync {
 
 impl Default for ChangeOptions {
     fn default() -> Self {
-        Self { txn: None, user_metadata: None, target_file_size_bytes: None, timeout: None, retries: true }
+        Self {
+            txn: None,
+            user_metadata: None,
+            commit_info: InfoEntries::default(),
+            target_file_size_bytes: None,
+            compression: None,
+            row_group_rows: None,
+            bloom_columns: Vec::new(),
+            timeout: None,
+            retries: true,
+        }
     }
 }
 
 impl ChangeOptions {
     fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
     }
 
     /// Returns the conflicts after which the change is retried on a newer version. After a conflict
@@ -158,7 +179,12 @@ impl ChangeOptions {
 
     /// Returns the settings for new files.
     pub(super) fn file_settings(&self) -> FileSettings {
-        FileSettings { target_file_size_bytes: self.target_file_size_bytes, ..FileSettings::default() }
+        FileSettings {
+            target_file_size_bytes: self.target_file_size_bytes,
+            compression: self.compression,
+            row_group_rows: self.row_group_rows,
+            bloom_columns: self.bloom_columns.clone(),
+        }
     }
 }
 

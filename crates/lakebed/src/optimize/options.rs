@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use lakebed_io::parquet::write::Codec;
 use serde::Deserialize;
+
+use crate::transaction::InfoEntries;
 
 /// The options of an OPTIMIZE.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -17,6 +20,14 @@ pub struct OptimizeOptions {
     /// 128 MiB, and more for tables of 256 GiB and above.
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
+    /// The compression of pages in new files. The default is the table's property; without one it is
+    /// Snappy.
+    #[serde(deserialize_with = "crate::option_value::compression::deserialize")]
+    pub compression: Option<Codec>,
+    /// The most rows of a row group in new files.
+    pub row_group_rows: Option<usize>,
+    /// The columns that get Bloom filters in new files. A field of a struct is written as `a.b`.
+    pub bloom_columns: Vec<String>,
     /// The least number of small files that are compacted.
     pub min_files: usize,
     /// Files with a larger share of deleted rows are always rewritten.
@@ -30,6 +41,8 @@ pub struct OptimizeOptions {
     pub commits: Commits,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit for retries of the commit after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -67,12 +80,16 @@ impl Default for OptimizeOptions {
             filter: None,
             layout: Layout::default(),
             target_file_size_bytes: None,
+            compression: None,
+            row_group_rows: None,
+            bloom_columns: Vec::new(),
             min_files: 2,
             max_deleted_share: 0.05,
             full: false,
             fill_statistics: true,
             commits: Commits::default(),
             user_metadata: None,
+            commit_info: InfoEntries::default(),
             timeout: None,
         }
     }

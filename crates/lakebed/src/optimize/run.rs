@@ -191,7 +191,12 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decisions> {
     check_options(&snapshot, options)?;
     let filter = |text: &String| parse_condition(snapshot.url(), snapshot.schema(), text, now_ms);
     let filter = options.filter.as_ref().map(filter).transpose()?;
-    let mut file_settings = FileSettings { target_file_size_bytes: options.target_file_size_bytes, ..FileSettings::default() };
+    let mut file_settings = FileSettings {
+        target_file_size_bytes: options.target_file_size_bytes,
+        compression: options.compression,
+        row_group_rows: options.row_group_rows,
+        bloom_columns: options.bloom_columns.clone(),
+    };
     let mut target = Target::of_table(&snapshot, None, &file_settings, now_ms).await?;
     let file_bytes = target.target_file_size_bytes();
     let rules = PackRules {

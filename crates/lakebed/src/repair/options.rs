@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::transaction::InfoEntries;
+
 use crate::check::Level;
 
 /// The options of a repair.
@@ -20,6 +22,8 @@ pub struct RepairOptions {
     pub truncate_log: bool,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit for retries of commits after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -33,6 +37,7 @@ impl Default for RepairOptions {
             drop_missing_files: false,
             truncate_log: false,
             user_metadata: None,
+            commit_info: InfoEntries::default(),
             timeout: None,
         }
     }

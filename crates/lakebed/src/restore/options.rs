@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::transaction::CommitSettings;
+use crate::transaction::{CommitSettings, InfoEntries};
 
 /// The options of a restore. Either `version` or `timestamp_ms` is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -21,6 +21,8 @@ pub struct RestoreOptions {
     pub ignore_missing_files: bool,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -28,6 +30,6 @@ pub struct RestoreOptions {
 
 impl RestoreOptions {
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
     }
 }

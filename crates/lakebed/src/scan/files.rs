@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray,
 };
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::schema::arrow::type_to_arrow;
@@ -17,6 +17,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructField};
 
 use super::Scan;
 use super::plan::{Plan, PlanOptions, row_counts};
+use super::statistic_columns::StatisticColumns;
 use crate::{Error, RecordBatchStream, Result};
 
 impl Scan {
@@ -26,7 +27,7 @@ impl Scan {
     /// `num_records` is null where the log does not give it. `deleted_records` is 0 for a file
     /// without a deletion vector.
     pub async fn files(&self) -> Result<RecordBatchStream> {
-        self.list(false).await
+        self.list(Extra::None).await
     }
 
     /// Returns the columns of [`files`](Self::files) and a column `complete_bounds`. It says
@@ -34,15 +35,18 @@ impl Scan {
     /// skip row groups by bounds of floating-point columns. The answer comes from the log. If few
     /// files remain unknown, their footers are read.
     pub async fn files_with_complete_bounds(&self) -> Result<RecordBatchStream> {
-        self.list(true).await
+        self.list(Extra::CompleteBounds).await
     }
 
-    async fn list(&self, complete_bounds: bool) -> Result<RecordBatchStream> {
+    /// Returns the files with columns beside those of [`files`](Self::files).
+    pub(crate) async fn list(&self, extra: Extra) -> Result<RecordBatchStream> {
         let scan = self.by_log().await?;
         let filter = scan.parsed_filter()?;
-        let options = PlanOptions { row_counts: true, complete_bounds, ..PlanOptions::default() };
+        let complete_bounds = matches!(extra, Extra::CompleteBounds);
+        let whole_actions = matches!(extra, Extra::Statistics(_));
+        let options = PlanOptions { row_counts: true, complete_bounds, whole_actions, ..PlanOptions::default() };
         let plan = Plan::new(&scan.snapshot, filter.as_deref(), options)?;
-        let listing = Arc::new(Listing::new(&scan, complete_bounds)?);
+        let listing = Arc::new(Listing::new(&scan, extra)?);
         let schema = listing.schema.clone();
         let files = plan.files().then(move |batch| {
             let (plan, listing) = (plan.clone(), Arc::clone(&listing));
@@ -56,7 +60,15 @@ impl Scan {
     }
 }
 
+/// The columns of a listing beside those that every listing has.
+pub(crate) enum Extra {
+    None,
+    CompleteBounds,
+    Statistics(StatisticColumns),
+}
+
 struct Listing {
+    extra: Extra,
     schema: SchemaRef,
     /// The physical name and the type of each partition column.
     partitions: Vec<(String, PrimitiveType)>,
@@ -64,7 +76,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(scan: &Scan, complete_bounds: bool) -> Result<Self> {
+    fn new(scan: &Scan, extra: Extra) -> Result<Self> {
         let snapshot = &scan.snapshot;
         let columns: Vec<&StructField> =
             snapshot.partition_columns().iter().filter_map(|name| snapshot.schema().field(name)).collect();
@@ -82,7 +94,7 @@ impl Listing {
         }
         let partition_fields = Fields::from(fields);
         let time = ArrowType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
-        let mut columns = vec![
+        let columns = vec![
             Field::new("path", ArrowType::Utf8, false),
             Field::new("partition", ArrowType::Struct(partition_fields.clone()), false),
             Field::new("size_bytes", ArrowType::Int64, false),
@@ -90,8 +102,13 @@ impl Listing {
             Field::new("num_records", ArrowType::Int64, true),
             Field::new("deleted_records", ArrowType::Int64, true),
         ];
-        columns.extend(complete_bounds.then(|| Field::new("complete_bounds", ArrowType::Boolean, false)));
-        Ok(Self { schema: Arc::new(Schema::new(columns)), partitions, partition_fields })
+        let mut columns: Vec<FieldRef> = columns.into_iter().map(Arc::new).collect();
+        match &extra {
+            Extra::None => {}
+            Extra::CompleteBounds => columns.push(Arc::new(Field::new("complete_bounds", ArrowType::Boolean, false))),
+            Extra::Statistics(statistics) => columns.extend(statistics.fields.iter().cloned()),
+        }
+        Ok(Self { extra, schema: Arc::new(Schema::new(columns)), partitions, partition_fields })
     }
 
     fn list(&self, batch: &FileBatch, complete_bounds: Option<BooleanArray>) -> Result<RecordBatch> {
@@ -109,6 +126,9 @@ impl Listing {
             Arc::new(deleted_records(batch)),
         ];
         columns.extend(complete_bounds.map(|complete| Arc::new(complete) as ArrayRef));
+        if let Extra::Statistics(statistics) = &self.extra {
+            columns.extend(statistics.of_files(batch)?);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }

@@ -17,6 +17,7 @@ mod task;
 pub(crate) mod balance;
 pub(crate) mod count;
 mod explain;
+pub(crate) mod statistic_columns;
 pub(crate) mod files;
 mod file_location;
 mod pieces;

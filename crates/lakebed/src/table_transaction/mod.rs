@@ -20,7 +20,7 @@ use crate::scan::ScanOptions;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::snapshot::Stage;
 use crate::transaction::staged::StagedOperations;
-use crate::transaction::{Application, CommitSettings, ReadSet, Standing};
+use crate::transaction::{Application, CommitSettings, InfoEntries, ReadSet, Standing};
 use crate::{Error, Result, Scan, Snapshot, Table};
 
 pub use outcome::{OperationOutcome, TransactionOutcome};
@@ -34,6 +34,8 @@ pub struct TransactionOptions {
     pub txn: Option<Application>,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit for the commit while other writers commit first.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -147,7 +149,7 @@ impl BeginTransaction {
                 Standing::Uncounted => return Err(uncounted(&base, application)),
             }
         }
-        let settings = CommitSettings::of(options.user_metadata.as_ref(), options.timeout);
+        let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, options.timeout);
         let stage = StagedOperations::begin(&base, settings).await?;
         let pending = table.staged(Arc::clone(&stage));
         Ok(Some(TableTransaction { origin: table, table: pending, stage, base, options }))

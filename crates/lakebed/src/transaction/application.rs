@@ -6,6 +6,8 @@
 //! Marks last as long as the number does: through checkpoints, checksums and the cleanup of the
 //! log.
 
+use std::collections::HashSet;
+
 use lakebed_core::action::{Action, SetTransaction};
 use lakebed_core::log::checkpoint::columns;
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,20 @@ pub struct Application {
     /// number.
     #[serde(default)]
     pub batch: Option<Batch>,
+    /// Further applications and their numbers, which the same commit records. The table has the
+    /// write if it has all of its numbers.
+    #[serde(default)]
+    pub others: Vec<OtherApplication>,
+}
+
+/// A further application and its number of the same write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherApplication {
+    /// The application's id.
+    pub id: String,
+    /// The application's number of this write.
+    pub version: i64,
 }
 
 /// The known facts about a batch of a stream. Facts that are not known are not compared.
@@ -72,23 +88,53 @@ const REMEDY: &str = "Continue with the checkpoint of that query, or start anoth
                       another app_id in foreach_batch";
 
 impl Application {
-    /// Refuses an identifier without a name, or with a negative number.
+    /// Refuses an identifier without a name, with a negative number, or with a name that is given
+    /// twice.
     pub(crate) fn check(&self) -> Result<()> {
-        let Self { id, version, .. } = self;
-        if id.is_empty() || *version < 0 {
-            return Err(Error::invalid_input(format!("txn=({id:?}, {version}): it must be a name and a number of 0 or more")));
+        let mut names = HashSet::new();
+        for (id, version) in self.numbers() {
+            if id.is_empty() || version < 0 {
+                return Err(Error::invalid_input(format!(
+                    "txn=({id:?}, {version}): it must be a name and a number of 0 or more"
+                )));
+            }
+            if !names.insert(id) {
+                return Err(Error::invalid_input(format!("txn: application '{id}' is given twice: give it one number")));
+            }
         }
         Ok(())
     }
 
+    /// Returns the applications with their numbers.
+    fn numbers(&self) -> impl Iterator<Item = (&str, i64)> {
+        let others = self.others.iter().map(|other| (other.id.as_str(), other.version));
+        std::iter::once((self.id.as_str(), self.version)).chain(others)
+    }
+
     /// Returns the identifier of a write that is no batch of a stream.
     pub fn new(id: impl Into<String>, version: i64) -> Self {
-        Self { id: id.into(), version, batch: None }
+        Self { id: id.into(), version, batch: None, others: Vec::new() }
     }
 
     /// Compares this write with the application's last one in the table. It is an error if a batch
     /// shares only its number with the batch that the table has.
     pub(crate) async fn standing(&self, snapshot: &Snapshot, rows: Option<u64>) -> Result<Standing> {
+        let first = self.first_standing(snapshot, rows).await?;
+        for other in &self.others {
+            let known = snapshot.transaction(&other.id).await?.is_some_and(|known| known.version >= other.version);
+            if known != (first == Standing::Known) {
+                let (has, lacks) = if known { (&other.id, &self.id) } else { (&self.id, &other.id) };
+                return Err(Error::invalid_input(format!(
+                    "{}: txn: the table has the number of application '{has}' already, and not that of '{lacks}': a write is \
+                     repeated with all of its numbers, and another write needs new numbers for all of them",
+                    snapshot.url()
+                )));
+            }
+        }
+        Ok(first)
+    }
+
+    async fn first_standing(&self, snapshot: &Snapshot, rows: Option<u64>) -> Result<Standing> {
         let Some(known) = snapshot.transaction(&self.id).await? else { return Ok(Standing::New) };
         match &self.batch {
             Some(batch) => {
@@ -209,10 +255,10 @@ impl Transaction {
     /// Registers that this is an application's write, with its number of rows if that is known. The
     /// commit conflicts with another write of the same application.
     pub(crate) fn record(&mut self, application: &Application, rows: Option<u64>) {
-        self.read.application(&application.id);
+        application.numbers().for_each(|(id, _)| self.read.application(id));
         let last_updated = Some(self.env.now_ms());
         let mut set = |app_id: String, version| self.draft.transactions.push(SetTransaction { app_id, version, last_updated });
-        set(application.id.clone(), application.version);
+        application.numbers().for_each(|(id, version)| set(id.to_owned(), version));
         for (name, value) in application.batch.iter().flat_map(|batch| batch.marks(rows)) {
             set(mark_id(&application.id, name), value);
         }

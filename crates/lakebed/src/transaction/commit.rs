@@ -121,6 +121,7 @@ impl Transaction {
             is_blind_append: self.draft.is_blind_append(&self.read.reads),
             txn_id: self.env.new_uuid(),
             user_metadata: self.settings.user_metadata.clone(),
+            entries: self.settings.commit_info.clone(),
             tags: self.settings.tags.clone(),
         }
     }

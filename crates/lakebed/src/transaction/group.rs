@@ -95,7 +95,11 @@ impl Transaction {
             && draft.metadata.is_none()
             && draft.transactions.is_empty()
             && draft.domains.is_empty();
-        only_adds && self.snapshot.is_some() && self.settings.user_metadata.is_none() && self.settings.tags.is_empty()
+        only_adds
+            && self.snapshot.is_some()
+            && self.settings.user_metadata.is_none()
+            && self.settings.commit_info.is_empty()
+            && self.settings.tags.is_empty()
     }
 }
 

@@ -40,9 +40,10 @@ use crate::{Result, Snapshot};
 
 pub(crate) use application::Standing;
 
-pub use application::{Application, Batch};
+pub use application::{Application, Batch, OtherApplication};
 pub use committed::Committed;
 pub use lakebed_core::commit::info::Operation;
+pub use lakebed_core::commit::info_entries::InfoEntries;
 pub use partitions::Partitions;
 pub use read_set::ReadSet;
 pub(crate) use updated_rows::UpdatedRows;
@@ -81,6 +82,8 @@ pub struct Transaction {
 pub struct CommitSettings {
     /// Metadata of the caller, kept in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The time limit for the commit while other writers take its version first.
     pub timeout: Duration,
     /// Tags of the commit, for other writers.
@@ -89,14 +92,19 @@ pub struct CommitSettings {
 
 impl Default for CommitSettings {
     fn default() -> Self {
-        Self { user_metadata: None, timeout: DEFAULT_TIMEOUT, tags: BTreeMap::new() }
+        Self { user_metadata: None, commit_info: InfoEntries::default(), timeout: DEFAULT_TIMEOUT, tags: BTreeMap::new() }
     }
 }
 
 impl CommitSettings {
     /// Returns the settings of a caller that may leave the time limit to the default.
-    pub(crate) fn of(user_metadata: Option<&String>, timeout: Option<Duration>) -> Self {
-        Self { user_metadata: user_metadata.cloned(), timeout: timeout.unwrap_or(DEFAULT_TIMEOUT), ..Self::default() }
+    pub(crate) fn of(user_metadata: Option<&String>, commit_info: &InfoEntries, timeout: Option<Duration>) -> Self {
+        Self {
+            user_metadata: user_metadata.cloned(),
+            commit_info: commit_info.clone(),
+            timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
+            ..Self::default()
+        }
     }
 }
 

@@ -191,8 +191,9 @@ impl Transaction {
 
 /// Refuses settings that only a whole commit can have.
 fn check_settings(one: &Transaction) -> Result<()> {
-    if one.settings.user_metadata.is_some() {
-        let message = "user_metadata: it belongs to the whole commit: set it where the transaction begins";
+    let given = [("user_metadata", one.settings.user_metadata.is_some()), ("commit_info", !one.settings.commit_info.is_empty())];
+    if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        let message = format!("{name}: it belongs to the whole commit: set it where the transaction begins");
         return Err(Error::invalid_input(message));
     }
     Ok(())

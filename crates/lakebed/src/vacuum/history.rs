@@ -29,7 +29,7 @@ pub(super) fn end(is_done: bool, metrics: &VacuumMetrics) -> Operation {
 
 /// Commits only this operation, and retries on top of other writers' commits.
 pub(super) async fn commit(table: &Table, options: &VacuumOptions, operation: &Operation) -> Result<Committed> {
-    let settings = CommitSettings { user_metadata: options.user_metadata.clone(), ..CommitSettings::default() };
+    let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, None);
     let mut retry = Retry::new(table.env(), &settings, Retryable::all());
     loop {
         let transaction = Transaction::begin(&table.snapshot().await?.by_log().await?, settings.clone()).await?;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::transaction::InfoEntries;
+
 /// The options of a vacuum.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -31,6 +33,8 @@ pub struct VacuumOptions {
     pub log_commits: bool,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
 }
 
 /// The source in which a vacuum looks for files to delete.
@@ -56,6 +60,7 @@ impl Default for VacuumOptions {
             dry_run: false,
             log_commits: true,
             user_metadata: None,
+            commit_info: InfoEntries::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use lakebed_core::Result;
 use lakebed_core::stats::{COMPLETE, COMPLETE_TAG};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
@@ -30,6 +30,9 @@ pub struct WriteOptions {
     pub second_pages: bool,
 }
 
+/// The level of gzip if none is given.
+pub const USUAL_GZIP: u32 = 6;
+
 /// The compression of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Codec {
@@ -40,8 +43,8 @@ pub enum Codec {
     Snappy,
     /// Small files. The level is from 1 to 22.
     Zstd(i32),
-    /// Small files, slowly.
-    Gzip,
+    /// Small files, slowly. The level is from 0 to 9, and [`USUAL_GZIP`] if none is given.
+    Gzip(u32),
     /// Fast compression.
     Lz4,
 }
@@ -55,11 +58,16 @@ impl Codec {
             "none" | "uncompressed" => Self::Uncompressed,
             "snappy" => Self::Snappy,
             "zstd" => Self::Zstd(1),
-            "gzip" => Self::Gzip,
+            "gzip" => Self::Gzip(USUAL_GZIP),
             "lz4" | "lz4_raw" | "lz4raw" => Self::Lz4,
             _ => {
-                let level: i32 = lower.strip_prefix("zstd(")?.strip_suffix(')')?.trim().parse().ok()?;
-                return (1..=22).contains(&level).then_some(Self::Zstd(level));
+                let (name, level) = lower.strip_suffix(')')?.split_once('(')?;
+                let level: u8 = level.trim().parse().ok()?;
+                return match name {
+                    "zstd" => (1..=22).contains(&level).then_some(Self::Zstd(level.into())),
+                    "gzip" => (level <= 9).then_some(Self::Gzip(level.into())),
+                    _ => None,
+                };
             }
         })
     }
@@ -70,7 +78,8 @@ impl Codec {
             Self::Uncompressed => "none".to_owned(),
             Self::Snappy => "snappy".to_owned(),
             Self::Zstd(level) => format!("zstd({level})"),
-            Self::Gzip => "gzip".to_owned(),
+            Self::Gzip(USUAL_GZIP) => "gzip".to_owned(),
+            Self::Gzip(level) => format!("gzip({level})"),
             Self::Lz4 => "lz4".to_owned(),
         }
     }
@@ -81,7 +90,7 @@ impl Codec {
             Self::Uncompressed => "",
             Self::Snappy => ".snappy",
             Self::Zstd(_) => ".zstd",
-            Self::Gzip => ".gz",
+            Self::Gzip(_) => ".gz",
             Self::Lz4 => ".lz4raw",
         }
     }
@@ -91,7 +100,7 @@ impl Codec {
             Self::Uncompressed => Compression::UNCOMPRESSED,
             Self::Snappy => Compression::SNAPPY,
             Self::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level).at("the level of zstd")?),
-            Self::Gzip => Compression::GZIP(parquet::basic::GzipLevel::default()),
+            Self::Gzip(level) => Compression::GZIP(GzipLevel::try_new(level).at("the level of gzip")?),
             Self::Lz4 => Compression::LZ4_RAW,
         })
     }

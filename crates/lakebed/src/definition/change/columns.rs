@@ -1,9 +1,11 @@
 //! Changes of columns that keep their types: adding, renaming, dropping, moving, comments,
 //! nullability and defaults.
 
+use std::collections::BTreeMap;
+
 use lakebed_core::commit::info::Operation;
 use lakebed_core::schema::char_varchar::CHAR_VARCHAR;
-use lakebed_core::schema::field_metadata::{COMMENT, CURRENT_DEFAULT};
+use lakebed_core::schema::field_metadata::{COMMENT, CURRENT_DEFAULT, check_own_metadata};
 use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
 use lakebed_core::schema::widen::TYPE_CHANGES;
 use lakebed_core::schema::{DataType, StructField};
@@ -213,6 +215,24 @@ impl ChangeDraft {
         };
         let field = field.clone();
         self.changed(&place, &field, None);
+        Ok(())
+    }
+
+    pub(super) fn set_column_metadata(&mut self, column: &str, metadata: &BTreeMap<String, Value>) -> Result<()> {
+        let place = ColumnPlace::find(&self.schema, column)?;
+        check_own_metadata(metadata).map_err(|error| error.within(format!("column {}", place.name())))?;
+        let field = place.field(&mut self.schema, "metadata")?;
+        let before = field.metadata.clone();
+        for (key, value) in metadata {
+            match value {
+                Value::Null => field.metadata.remove(key),
+                value => field.metadata.insert(key.clone(), value.clone()),
+            };
+        }
+        if field.metadata != before {
+            let field = field.clone();
+            self.changed(&place, &field, None);
+        }
         Ok(())
     }
 

@@ -72,6 +72,7 @@ impl ChangeDraft {
             AlterChange::SetNullable { column, nullable } => self.set_nullable(column, *nullable),
             AlterChange::SetDefault { column, default } => self.set_default(column, default.as_deref()),
             AlterChange::SetComment { column, comment } => self.set_comment(column, comment.as_deref()),
+            AlterChange::SetColumnMetadata { column, metadata } => self.set_column_metadata(column, metadata),
             AlterChange::ClusterBy { columns } => self.cluster_by(columns),
             AlterChange::AddConstraint { name, condition } => self.add_constraint(name, condition),
             AlterChange::DropConstraint { name, if_exists } => self.drop_constraint(name, *if_exists),

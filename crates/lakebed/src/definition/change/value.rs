@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lakebed_core::schema::char_varchar::CHAR_VARCHAR;
 use lakebed_core::schema::field_metadata::{
-    COMMENT, CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP,
+    COMMENT, CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP, check_own_metadata,
 };
 use lakebed_core::schema::sql::parse_sql_type;
 use lakebed_core::schema::{DataType, StructField, StructType, parse};
@@ -75,6 +75,13 @@ pub enum AlterChange {
         /// The comment. `None` removes it.
         comment: Option<String>,
     },
+    /// Sets entries of a column's metadata, beside those that Delta keeps there.
+    SetColumnMetadata {
+        /// The path of the column.
+        column: String,
+        /// The values by their keys: strings, numbers or booleans. Null removes an entry.
+        metadata: BTreeMap<String, Value>,
+    },
     /// Sets the clustering columns. No columns end the clustering.
     ClusterBy {
         /// The paths of the columns.
@@ -140,6 +147,10 @@ pub struct NewColumn {
     /// A comment for people.
     #[serde(default)]
     pub comment: Option<String>,
+    /// Entries of the column's metadata, beside those that Delta keeps there: strings, numbers or
+    /// booleans.
+    #[serde(default)]
+    pub metadata: BTreeMap<String, Value>,
     /// The SQL expression for the value of rows that do not give one. Only a table without rows can
     /// get a column with a default.
     #[serde(default)]
@@ -204,6 +215,7 @@ impl NewColumn {
             data_type: data_type.into(),
             nullable: true,
             comment: None,
+            metadata: BTreeMap::new(),
             default: None,
             generated: None,
             identity: None,
@@ -219,6 +231,9 @@ impl NewColumn {
     pub fn field(&self, name: &str) -> Result<StructField> {
         let (data_type, lengths) = self.data_type.resolve()?;
         let mut field = StructField::new(name, data_type, self.nullable);
+        check_own_metadata(&self.metadata)?;
+        let own = self.metadata.iter().filter(|(_, value)| !value.is_null());
+        field.metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
         let mut note = |key: &str, text: Option<&String>| {
             if let Some(text) = text {
                 field.metadata.insert(key.to_owned(), text.clone().into());

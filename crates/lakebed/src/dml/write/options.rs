@@ -6,7 +6,7 @@ use std::time::Duration;
 use lakebed_io::parquet::write::Codec;
 use serde::{Deserialize, Serialize};
 
-use crate::transaction::{Application, CommitSettings};
+use crate::transaction::{Application, CommitSettings, InfoEntries};
 use crate::write::OnLossy;
 use crate::write::settings::FileSettings;
 
@@ -31,11 +31,17 @@ pub struct WriteOptions {
     pub cluster_by: Option<Vec<String>>,
     /// For a new table: its properties. An existing table must have the same.
     pub properties: HashMap<String, String>,
+    /// For a new table: its name, for people. An existing table must have the same.
+    pub name: Option<String>,
+    /// For a new table: its description, for people. An existing table must have the same.
+    pub description: Option<String>,
     /// An application id and its number of this write. If the table has the write already, it is
     /// not committed again.
     pub txn: Option<Application>,
     /// A text of the caller that is stored in the history.
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    pub commit_info: InfoEntries,
     /// The approximate size of new files, at least
     /// [`LEAST_FILE_SIZE_BYTES`](crate::write::LEAST_FILE_SIZE_BYTES). The default is the table's
     /// property; without one it is 128 MiB, and more for tables of 256 GiB and above.
@@ -105,6 +111,6 @@ impl WriteOptions {
     }
 
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
     }
 }

@@ -39,12 +39,15 @@ fn new_table(data: &StructType, options: &WriteOptions) -> NewTable {
         partition_by: options.partition_by.clone().unwrap_or_default(),
         cluster_by: options.cluster_by.clone().unwrap_or_default(),
         properties: options.properties.clone(),
+        name: options.name.clone(),
+        description: options.description.clone(),
         ..NewTable::default()
     }
 }
 
 /// Returns the definition of the table after a write with these options.
 async fn evolved(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Definition> {
+    check_words(snapshot, options)?;
     match options.schema_mode {
         SchemaMode::Overwrite if options.mode != WriteMode::Overwrite => Err(Error::invalid_input(
             "schema_mode=\"overwrite\" needs mode=\"overwrite\", because the existing rows have the old schema",
@@ -81,6 +84,20 @@ fn check_partitioning(snapshot: &Snapshot, options: &WriteOptions) -> Result<()>
             Err(Error::invalid_input("a write cannot change the clustering of an existing table; leave cluster_by out"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks that an existing table has the given name and description.
+fn check_words(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
+    let metadata = snapshot.metadata();
+    let words = [("name", &options.name, &metadata.name), ("description", &options.description, &metadata.description)];
+    match words.into_iter().find(|(_, given, own)| given.is_some() && given != own) {
+        Some((what, given, own)) => Err(Error::invalid_input(format!(
+            "{what}={:?}: the {what} of the table is {}: a write cannot change it; use alter.set_{what}",
+            given.as_deref().unwrap_or_default(),
+            own.as_ref().map_or("unset".to_owned(), |own| format!("{own:?}"))
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use super::*;
 use crate::definition::Definition;
 use crate::dml::write::{PartitionMode, SchemaMode, WriteMode};
 use crate::kit::{action, to_metadata, to_protocol};
-use crate::transaction::Batch;
+use crate::transaction::{Batch, InfoEntries, OtherApplication};
 use crate::write::OnLossy;
 
 fn table() -> Definition {
@@ -27,6 +27,10 @@ fn table() -> Definition {
     }
 }
 
+fn to_entries(value: serde_json::Value) -> InfoEntries {
+    serde_json::from_value(value).unwrap()
+}
+
 fn names() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(any::<String>(), 0..3)
 }
@@ -35,7 +39,12 @@ fn application() -> impl Strategy<Value = Application> {
     let number = || prop::option::of(any::<i64>());
     let batch = (number(), number(), prop::option::of(any::<u64>()), any::<bool>());
     let batch = batch.prop_map(|(query, offsets, rows, is_trusted)| Batch { query, offsets, rows, is_trusted });
-    (any::<String>(), any::<i64>(), prop::option::of(batch)).prop_map(|(id, version, batch)| Application { id, version, batch })
+    (any::<String>(), any::<i64>(), prop::option::of(batch)).prop_map(|(id, version, batch)| Application {
+        id,
+        version,
+        batch,
+        others: vec![OtherApplication { id: "other".to_owned(), version: 3 }],
+    })
 }
 
 /// Returns any options, including contradictory ones.
@@ -43,7 +52,8 @@ fn options() -> impl Strategy<Value = WriteOptions> {
     let modes = prop::sample::select(vec![WriteMode::Append, WriteMode::Overwrite, WriteMode::Error, WriteMode::Ignore]);
     let schemas = prop::sample::select(vec![SchemaMode::Enforce, SchemaMode::Merge, SchemaMode::Overwrite]);
     let losses = prop::sample::select(vec![OnLossy::Error, OnLossy::Truncate]);
-    let compression = prop::option::of(prop::sample::select(vec!["snappy", "zstd", "gzip", "lz4_raw", "uncompressed"]));
+    let compression =
+        prop::option::of(prop::sample::select(vec!["snappy", "zstd", "gzip", "gzip(9)", "lz4_raw", "uncompressed"]));
     let texts = (prop::option::of(any::<String>()), prop::option::of(any::<String>()), prop::option::of(application()));
     let columns = (prop::option::of(names()), prop::option::of(names()), names());
     let numbers = (prop::option::of(any::<u64>()), prop::option::of(any::<usize>()), prop::option::of(0..1_000_000_000_000_u64));
@@ -57,8 +67,11 @@ fn options() -> impl Strategy<Value = WriteOptions> {
             partition_by: columns.0,
             cluster_by: columns.1,
             properties,
+            name: texts.1.clone(),
+            description: None,
             txn: texts.2,
             user_metadata: texts.1,
+            commit_info: to_entries(json!({"team": {"n": 1}})),
             target_file_size_bytes: numbers.0,
             compression: compression.map(|name| Codec::parse(name).expect("a codec of ours")),
             row_group_rows: numbers.1,

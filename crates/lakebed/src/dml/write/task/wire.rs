@@ -11,7 +11,7 @@ use crate::dml::write::WriteOptions;
 
 /// The version of the form. It increases when another version would write wrongly, or would report
 /// the new form as damage.
-const FORM: u32 = 4;
+const FORM: u32 = 5;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
