@@ -25,7 +25,7 @@ pytestmark = pytest.mark.interop
 
 HERE = Path(__file__).parent
 #: The messages of calls that wait for a method or an option of lakebed.
-PENDING = ("cleanup_metadata: lakebed cleans the log up by itself", "yet: leave it out here")
+PENDING = ("yet: leave it out here",)
 MARKS = "not integration and not benchmark and not no_pyarrow and not azure and not s3 and not lakefs and not opentelemetry"
 
 

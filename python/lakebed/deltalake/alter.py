@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakebed.deltalake import unsupported
 from lakebed.deltalake.dialect import column as quoted
 from lakebed.deltalake.dialect import sql
 from lakebed.deltalake.exceptions import DeltaError, translated
@@ -59,13 +58,11 @@ class TableAlterer:
         """Adds columns to the table."""
         commit, hooks = commit_keywords("add_columns", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
         wanted = [fields] if isinstance(fields, Field) else list(fields)
-        for one in wanted:
-            others = {key: value for key, value in one.metadata.items() if key != "comment"}
-            unsupported.refused(f"add_columns: column {one.name}", "lakebed takes only a comment here", **others)
 
         def add(alter: Any) -> None:
             for place, one in _additions(self.table.schema(), wanted):
-                options = {"nullable": one.nullable, "comment": one.metadata.get("comment")}
+                own = {key: value for key, value in one.metadata.items() if key != "comment"}
+                options = {"nullable": one.nullable, "comment": one.metadata.get("comment"), "metadata": own}
                 alter.add_column(place, one.type.to_arrow(), **options)
 
         self._change("add_columns", commit, hooks, add)
@@ -166,12 +163,17 @@ class TableAlterer:
         commit_properties: CommitProperties | None = None,
         post_commithook_properties: PostCommitHookProperties | None = None,
     ) -> None:
-        """Sets the comment of a column, which is the only metadata that lakebed sets."""
+        """Sets entries of a column's metadata, its comment among them. Other entries stay."""
         commit, hooks = commit_keywords("set_column_metadata", args, COMMIT_FIRST, commit_properties, post_commithook_properties)
-        others: Mapping[str, Any] = {key: value for key, value in metadata.items() if key != "comment"}
-        unsupported.refused("set_column_metadata", "lakebed sets only the comment of a column", **others)
-        comment = metadata.get("comment")
-        self._change("set_column_metadata", commit, hooks, lambda alter: alter.comment(column, comment))
+        own = {key: value for key, value in metadata.items() if key != "comment"}
+
+        def change(alter: Any) -> None:
+            if "comment" in metadata:
+                alter.comment(column, metadata["comment"])
+            if own or not metadata:
+                alter.set_metadata(column, own)
+
+        self._change("set_column_metadata", commit, hooks, change)
 
     def _change(
         self, what: str, commit: CommitProperties | None, hooks: PostCommitHookProperties | None, change: _Change

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from lakebed.deltalake.schema import ArrayType, DataType, Field, MapType, Primit
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["from_field", "from_schema", "from_type", "imported", "to_field", "to_schema", "to_type"]
+__all__ = ["from_field", "from_schema", "from_type", "imported", "to_definition", "to_field", "to_schema", "to_type"]
 
 #: What marks a struct as a variant in Arrow.
 _VARIANT = {"ARROW:extension:name": "arrow.parquet.variant"}
@@ -59,6 +60,42 @@ def to_field(found: Field) -> Any:
     return _made(
         found.name, found.type, found.nullable, {key: value for key, value in found.metadata.items() if isinstance(value, str)}
     )
+
+
+def to_definition(schema: StructType) -> Any:
+    """Returns the schema of pyarrow for a new table, with all metadata of the fields."""
+    import pyarrow as pa
+
+    return pa.schema([_defined(one, to_field(one)) for one in schema.fields])
+
+
+def _defined(found: Field, field: Any) -> Any:
+    """Returns the field with the entries of its metadata that Delta does not know, as lakebed takes
+    them.
+    """
+    own = {key: value for key, value in found.metadata.items() if not _is_known(key)}
+    notes = {key.decode(): value.decode() for key, value in (field.metadata or {}).items() if key.decode() not in own}
+    if own:
+        notes["lakebed.metadata"] = json.dumps(own)
+    return field.with_type(_defined_type(found.type, field.type)).with_metadata(notes or None)
+
+
+def _is_known(key: str) -> bool:
+    """Returns whether Delta, Arrow or Parquet has a meaning for a key of a field's metadata."""
+    return key in ("comment", "CURRENT_DEFAULT", "EXISTS_DEFAULT") or key.startswith(("delta.", "__", "ARROW:", "PARQUET:"))
+
+
+def _defined_type(found: DataType, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(found, StructType):
+        return pa.struct([_defined(one, field) for one, field in zip(found.fields, kind, strict=True)])
+    if isinstance(found, ArrayType):
+        return pa.list_(kind.value_field.with_type(_defined_type(found.element_type, kind.value_type)))
+    if isinstance(found, MapType):
+        key = kind.key_field.with_type(_defined_type(found.key_type, kind.key_type))
+        return pa.map_(key, kind.item_field.with_type(_defined_type(found.value_type, kind.item_type)))
+    return kind
 
 
 def _made(name: str, kind: DataType, nullable: bool, notes: Mapping[str, str] | None = None) -> Any:

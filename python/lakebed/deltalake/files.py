@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -59,17 +60,29 @@ def _text(value: Any) -> str:
 
 
 def add_actions(table: lakebed.Table, flatten: bool) -> pa.Table:
-    """Returns one row for each file. lakebed returns no bounds of columns, so they are missing."""
+    """Returns one row for each file, with the statistics of its columns.
+
+    Structs without fields are left out. ``flatten`` gives each field a column of its own.
+    """
     import pyarrow as pa
 
-    found = table.files()
-    names = ["path", "size_bytes", "modification_time", "num_records"]
-    columns: dict[str, Any] = {name: found[name] for name in names}
+    found = table.files(statistics=True)
+    columns: dict[str, Any] = {name: found[name] for name in ("path", "size_bytes", "modification_time", "num_records")}
     columns["modification_time"] = found["modification_time"].cast(pa.int64())
-    if not table.partition_columns:
-        return pa.table(columns)
-    partition: Any = found["partition"].combine_chunks()
-    if not flatten:
-        return pa.table({**columns, "partition": partition})
-    values = {f"partition.{name}": partition.field(name) for name in table.partition_columns}
-    return pa.table({**columns, **values})
+    for name in ("null_count", "min", "max", "partition"):
+        values: Any = found[name].combine_chunks()
+        if flatten:
+            columns.update(_leaves(name, values))
+        elif values.type.num_fields > 0:
+            columns[name] = values
+    return pa.table(columns)
+
+
+def _leaves(name: str, values: Any) -> Iterator[tuple[str, Any]]:
+    """Returns the fields of a struct by their paths."""
+    for field, inner in zip(values.type, values.flatten(), strict=True):
+        path = f"{name}.{field.name}"
+        if inner.type.id == values.type.id:
+            yield from _leaves(path, inner)
+        else:
+            yield path, inner

@@ -153,11 +153,11 @@ def _compression(what: str, codec: str | None) -> str | None:
     if codec is None:
         return None
     name = codec.partition("(")[0]
-    if name == "BROTLI" or (name == "GZIP" and codec != "GZIP(6)"):
+    if name == "BROTLI" or codec == "GZIP(10)":
         raise UnsupportedFeatureError(
-            f"{what}: compression {codec}: lakebed writes SNAPPY, ZSTD with a level, GZIP, LZ4 and UNCOMPRESSED"
+            f"{what}: compression {codec}: lakebed writes SNAPPY, ZSTD, GZIP with levels to 9, LZ4 and UNCOMPRESSED"
         )
-    return {"UNCOMPRESSED": "none", "GZIP(6)": "gzip", "LZ4_RAW": "lz4"}.get(codec, codec.lower())
+    return {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}.get(codec, codec.lower())
 
 
 def _bloom_columns(what: str, properties: WriterProperties) -> list[str] | None:

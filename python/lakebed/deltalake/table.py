@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import lakebed
-from lakebed.deltalake import files, metrics, reading, unsupported, versions
+from lakebed.deltalake import arrow_types, files, metrics, reading, unsupported, versions
 from lakebed.deltalake.alter import TableAlterer
 from lakebed.deltalake.dialect import expressions, literal, sql
 from lakebed.deltalake.exceptions import DeltaError, UnsupportedFeatureError, translated
@@ -28,7 +28,6 @@ from lakebed.deltalake.transaction import (
     PostCommitHookProperties,
     RemoveAction,
     commit_options,
-    custom_metadata,
 )
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class DeltaTable:
             raise DeltaError(f"{table_uri}: create with mode='append' is not possible: use write_deltalake")
         opened = lakebed.create(
             table_uri,
-            (schema if isinstance(schema, Schema) else Schema.from_arrow(schema)).to_arrow(),
+            arrow_types.to_definition(schema if isinstance(schema, Schema) else Schema.from_arrow(schema)),
             mode={"overwrite": "replace"}.get(mode, mode),  # type: ignore[arg-type]
             partition_by=partition_by or None,
             name=name,
@@ -171,8 +170,7 @@ class DeltaTable:
     @translated()
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Returns the commits, newest first, as the log records them."""
-        entries = self._opened.history(limit)
-        return [{**one.commit_info, **custom_metadata(one.commit_info), "version": one.version} for one in entries]
+        return [{**one.commit_info, "version": one.version} for one in self._opened.history(limit)]
 
     @translated()
     def transaction_version(self, app_id: str) -> int | None:
@@ -478,7 +476,7 @@ class DeltaTable:
     @translated()
     def cleanup_metadata(self) -> None:
         """Deletes files of the log that are older than the log's retention period."""
-        raise UnsupportedFeatureError("cleanup_metadata: lakebed cleans the log up by itself, after its checkpoints")
+        self._opened.clean_up_log()
 
     def create_write_transaction(
         self,

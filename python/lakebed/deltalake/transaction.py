@@ -18,7 +18,6 @@ __all__ = [
     "Transaction",
     "commit_options",
     "create_table_with_add_actions",
-    "custom_metadata",
 ]
 
 
@@ -73,9 +72,10 @@ class PostCommitHookProperties:
 class CommitProperties:
     """The properties of a commit.
 
-    - ``custom_metadata``: values of JSON. lakebed keeps them as the commit's ``userMetadata``.
+    - ``custom_metadata``: values of JSON, which become entries of the commit's ``commitInfo``.
     - ``max_commit_retries``: lakebed retries for a time, so only 0 has a meaning: no retry.
-    - ``app_transactions``: at most one. A commit that the table knows already is not repeated.
+    - ``app_transactions``: applications and their numbers of the commit. A commit that the table
+      knows already is not repeated.
     """
 
     custom_metadata: dict[str, Any] | None = None
@@ -93,8 +93,10 @@ def commit_options(
         return {}
     if not isinstance(commit, CommitProperties):
         raise TypeError(f"commit_properties is of type {type(commit).__name__}: it must be a CommitProperties")
+    text, entries = _entries(commit.custom_metadata)
     options: dict[str, Any] = {
-        "user_metadata": _user_metadata(commit.custom_metadata),
+        "user_metadata": text,
+        "commit_info": entries,
         "txn": _txn(what, commit.app_transactions, takes_txn),
     }
     if commit.max_commit_retries == 0:
@@ -116,13 +118,15 @@ def _check_hooks(what: str, hooks: PostCommitHookProperties) -> None:
         unsupported.refused(what, why, cleanup_expired_logs=hooks.cleanup_expired_logs)
 
 
-def _user_metadata(found: Mapping[str, Any] | None) -> str | None:
-    """Returns custom metadata as one text. A single ``userMetadata`` is that text."""
+def _entries(found: Mapping[str, Any] | None) -> tuple[str | None, dict[str, Any] | None]:
+    """Returns the text ``userMetadata`` and the other entries of custom metadata."""
     if found is None:
-        return None
+        return None, None
     if not isinstance(found, Mapping):
         raise ValueError(f"CommitProperties.custom_metadata is of type {type(found).__name__}: it must be a mapping")
     for key, value in found.items():
+        if not isinstance(key, str):
+            raise ValueError(f"CommitProperties.custom_metadata has the key {key!r}: keys must be strings")
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -130,28 +134,19 @@ def _user_metadata(found: Mapping[str, Any] | None) -> str | None:
             raise ValueError(
                 f"CommitProperties.custom_metadata value for {key!r} must be JSON-serializable: {kind}: {error}"
             ) from None
-    if found.keys() == {"userMetadata"} and isinstance(found["userMetadata"], str):
-        return found["userMetadata"]
-    return json.dumps(found)
+    entries = dict(found)
+    text = entries.pop("userMetadata", None)
+    if text is not None and not isinstance(text, str):
+        raise ValueError(f"CommitProperties.custom_metadata: userMetadata={text!r}: it must be a string")
+    return text, entries or None
 
 
-def custom_metadata(commit_info: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the custom metadata of a commit, as entries of its ``commitInfo``."""
-    try:
-        found = json.loads(commit_info.get("userMetadata") or "")
-    except ValueError:
-        return {}
-    return {key: value for key, value in found.items() if key not in commit_info} if isinstance(found, dict) else {}
-
-
-def _txn(what: str, found: list[Transaction] | None, takes_txn: bool) -> tuple[str, int] | None:
+def _txn(what: str, found: list[Transaction] | None, takes_txn: bool) -> list[tuple[str, int]] | None:
     if not found:
         return None
     if not takes_txn:
         raise UnsupportedFeatureError(f"{what}: app_transactions: lakebed identifies only commits that change rows")
-    if len(found) > 1:
-        raise UnsupportedFeatureError(f"{what}: app_transactions has {len(found)} entries: a commit of lakebed has one at most")
-    return found[0].app_id, found[0].version
+    return [(one.app_id, one.version) for one in found]
 
 
 def create_table_with_add_actions(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import lakebed
-from lakebed.deltalake import unsupported
 from lakebed.deltalake.dialect import sql
 from lakebed.deltalake.exceptions import DeltaError, TableExistsError, translated
 from lakebed.deltalake.properties import WriterProperties, file_options
@@ -49,11 +48,14 @@ def write_deltalake(
         **file_options(what, writer_properties),
         **commit_options(what, commit_properties, post_commithook_properties),
     }
-    defining = {
+    defining: dict[str, Any] = {
         "partition_by": partition_by,
         "properties": {key: value for key, value in (configuration or {}).items() if value is not None} or None,
-        **unsupported.supported(lakebed.write, {"name": name, "description": description}),
+        "name": name,
+        "description": description,
     }
+    if mode == "overwrite" and predicate is not None and schema_mode == "overwrite":
+        data, options["schema_mode"] = _kept_or_merged(table_or_uri, data, storage_options)
     if isinstance(table_or_uri, DeltaTable):
         if storage_options and storage_options != table_or_uri._storage_options:
             raise ValueError("storage_options: a DeltaTable has its own: give them to DeltaTable(...), or write to its location")
@@ -75,6 +77,8 @@ def _write_to(
     if mode == "ignore":
         return
     wanted = {key: value for key, value in defining.items() if value is not None}
+    if mode == "overwrite":
+        _check_words(table, {name: wanted.pop(name) for name in ("name", "description") if name in wanted})
     if "partition_by" in wanted and list(opened.partition_columns) == _names(wanted["partition_by"]):
         del wanted["partition_by"]
     if mode == "overwrite":
@@ -85,6 +89,32 @@ def _write_to(
     else:
         result = opened.append(data, **options)
     table._opened = result.table
+
+
+def _kept_or_merged(table: Any, data: Any, storage_options: dict[str, str] | None) -> tuple[Any, str]:
+    """Returns the data and the schema mode for an overwrite of some rows. The other rows keep their
+    columns, so the schema of the data can only add some.
+    """
+    import pyarrow as pa
+
+    if not hasattr(data, "__arrow_c_stream__"):
+        return data, "overwrite"
+    if not isinstance(table, DeltaTable):
+        if not lakebed.exists(str(table), storage_options=storage_options):
+            return data, "overwrite"
+        table = DeltaTable(table, storage_options=storage_options)
+    reader = pa.RecordBatchReader.from_stream(data)
+    has_all = set(table._opened.schema.names) <= set(reader.schema.names)
+    return reader, "merge" if has_all else "overwrite"
+
+
+def _check_words(table: DeltaTable, wanted: Mapping[str, str]) -> None:
+    found = table.metadata()
+    for what, given in wanted.items():
+        if given != getattr(found, what):
+            raise DeltaError(
+                f"{what}={given!r}: the {what} of the table is {getattr(found, what)!r}: use alter.set_table_{what} to change it"
+            )
 
 
 def _names(given: Any) -> list[str]:
