@@ -1,12 +1,14 @@
 //! Restore: the files that come back and leave, missing files, and the requests to the store.
 
+use std::collections::BTreeMap;
+
 use lakebed::restore::{RestoreMetrics, RestoreOptions, RestoreOutcome};
 use lakebed::{ErrorKind, Result};
 use lakebed_core::action::Action;
 use lakebed_tests::action::{add, metadata, protocol, remove, unchanged, vector, with, with_vector};
 use lakebed_tests::error::check_error;
 use lakebed_tests::lake::{MADE, stream};
-use lakebed_tests::{Lake, TableBuilder};
+use lakebed_tests::{Form, Lake, TableBuilder};
 use serde_json::{Value, json};
 
 fn to(version: u64) -> RestoreOptions {
@@ -53,7 +55,9 @@ async fn restore_reads_the_log_alone() {
     assert_eq!((outcome.version, outcome.committed, outcome.restored_version), (MADE + 3, true, MADE));
     assert_eq!(outcome.metrics, expected);
     let counts = lake.counts();
-    assert_eq!(counts.reads_and_writes().0, 0, "data files are not read");
+    // The version is listed, its files are listed to exist, and the newest commits are listed. Each
+    // commit since is read once. The commit and its checksum are written.
+    assert_eq!((counts.data_files(), counts.lists, counts.gets, counts.heads, counts.puts), (0, 3, 9, 1, 2), "{counts:?}");
     assert_eq!(lake.rows().await, (1..=20).map(|id| (id, 0)).collect());
     assert_eq!(lake.check_files().await, MADE + 3);
     // The checksum of the version agrees with the log.
@@ -92,6 +96,96 @@ async fn restore_swaps_deletion_vectors_of_one_file() {
         json!(["remove", "b.parquet", null, null, null, true]),
     ];
     assert_eq!(found, expected);
+}
+
+/// The files of a version by path and deletion vector, with their `add`.
+type Files = BTreeMap<(String, String), Value>;
+
+fn key(file: &Value) -> (String, String) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&file["path"]), text(&file["deletionVector"]["pathOrInlineDv"]))
+}
+
+/// Returns the files of each version of these commits.
+fn states(commits: &[Vec<Value>]) -> Vec<Files> {
+    let mut files = Files::new();
+    let apply = |actions: &Vec<Value>| {
+        for action in actions {
+            match (action.get("add"), action.get("remove")) {
+                (Some(add), _) => drop(files.insert(key(add), add.clone())),
+                (_, Some(remove)) => drop(files.remove(&key(remove))),
+                _ => unreachable!(),
+            }
+        }
+        files.clone()
+    };
+    commits.iter().map(apply).collect()
+}
+
+#[tokio::test]
+async fn restores_agree_for_every_form_of_checkpoint() {
+    let file = |name: &str| with(add(name), json!({"stats": json!({"numRecords": name.len()}).to_string(), "tags": {"of": name}}));
+    let (one, two) = (vector("i", "one", 0), vector("i", "two", 0));
+    let marked = |name: &str, vector: &Value| with_vector(file(name), vector.clone());
+    let commits = [
+        vec![file("a"), marked("b", &one), file("c"), file("d"), file("e"), file("f")],
+        vec![remove("a"), file("g")],
+        vec![with_vector(remove("b"), one.clone()), marked("b", &two), remove("c"), file("h")],
+        vec![remove("d"), file("a"), remove("g"), file("i")],
+        vec![file("j"), remove("i"), remove("e")],
+    ];
+    let states = states(&commits);
+    let forms = [Form::Classic, Form::MultiPart(3), Form::ClassicV2(0), Form::UuidParquet(2), Form::UuidJson(0), Form::UuidJson(2)];
+    let places = (0..5).flat_map(|version| forms.map(|form| vec![(version, form)]));
+    let two_checkpoints = vec![(1, Form::Classic), (3, Form::UuidParquet(2))];
+    for checkpoints in places.chain([vec![], two_checkpoints]) {
+        for target in 0..4 {
+            let builder = TableBuilder::new();
+            for actions in &commits {
+                builder.commit(actions).await;
+            }
+            for (version, form) in &checkpoints {
+                let adds: Vec<Value> = states[*version].values().map(|add| json!({"add": add})).collect();
+                builder.checkpoint_as(*version as u64, *form, &adds, 2).await;
+            }
+            builder.put_all(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]).await;
+            let outcome = restore(&builder, to(target)).await.unwrap();
+            let (now, then) = (&states[4], &states[target as usize]);
+            let mut expected: Files = then.iter().filter(|(key, _)| !now.contains_key(*key)).map(|(k, v)| (k.clone(), v.clone())).collect();
+            let gone = now.keys().filter(|key| !then.contains_key(*key));
+            expected.extend(gone.map(|key| (key.clone(), Value::Null)));
+            let bytes = builder.read_log(&format!("{:020}.json", 5)).await;
+            let lines = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>().map(Result::unwrap);
+            let found: Files = lines
+                .filter_map(|line| match (line.get("add"), line.get("remove")) {
+                    (Some(add), _) => Some((key(add), add.clone())),
+                    (_, Some(remove)) => Some((key(remove), Value::Null)),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(found, expected, "version {target}, checkpoints {checkpoints:?}");
+            assert_eq!(outcome.metrics.num_files, then.len() as u64, "version {target}, checkpoints {checkpoints:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn dry_restore_above_a_checkpoint_reads_it_once() {
+    let builder = TableBuilder::new();
+    let old: Vec<Value> = (0..100).map(|number| add(&format!("old-{number}"))).collect();
+    builder.commit(&old).await;
+    builder.checkpoint(0, &old).await;
+    for number in 0..3 {
+        builder.commit(&[add(&format!("new-{number}"))]).await;
+    }
+    let table = builder.table();
+    table.snapshot_at(1).await.unwrap();
+    builder.observed().take_counts();
+    let options = RestoreOptions { dry_run: true, ..to(1) };
+    let outcome = table.restore().options(options).run().await.unwrap();
+    assert_eq!((outcome.metrics.removed_files, outcome.metrics.num_files), (2, 101));
+    let counts = builder.observed().take_counts();
+    assert_eq!((counts.puts, counts.lists, counts.gets + counts.heads), (0, 2, 12));
 }
 
 #[tokio::test]

@@ -1,13 +1,16 @@
 //! The difference of the files of two versions, by path and deletion vector.
 //!
-//! Only the hashes of the older version's files are in memory, 16 bytes for each, and the files
-//! that differ. Three passes over the log find the difference. A pass that has nothing to find is
-//! left out.
+//! The keys of both versions are compared first. Everything else is decoded for the files that
+//! differ alone, and only these are in memory.
+//!
+//! If both versions stand on the same checkpoint, only files that a commit above it touched can
+//! differ. So memory holds the keys of these files. Otherwise it holds the keys of the older
+//! version's files, 16 bytes for each.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use futures::TryStreamExt;
 use lakebed_core::log::files::{FileBatch, FileKey, column};
 
@@ -40,27 +43,28 @@ impl FileDifference {
 
     async fn with(current: &Snapshot, target: &Snapshot, of_removed: PlanOptions) -> Result<Self> {
         let mut found = Self::default();
+        let touched = touched_files(current, target).await?;
+        let may_differ = |key: &FileKey| touched.as_ref().is_none_or(|touched| touched.contains(key));
         let plan = Plan::new(target, None, PlanOptions::default())?;
         let mut only_in_target = HashSet::new();
         let mut files = plan.files();
         while let Some(batch) = files.try_next().await? {
-            only_in_target.extend(batch.keys()?);
+            only_in_target.extend(batch.keys()?.into_iter().filter(may_differ));
         }
         let metrics = plan.metrics();
         (found.num_files, found.size_bytes) = (metrics.kept.get(), metrics.kept_bytes.get());
-        let mut files = Plan::new(current, None, of_removed)?.files();
+        let mut only_in_current = HashSet::new();
+        let plan = match touched {
+            Some(touched) => Plan::of_files(current, touched, PlanOptions::default()),
+            None => Plan::new(current, None, PlanOptions::default())?,
+        };
+        let mut files = plan.files();
         while let Some(batch) = files.try_next().await? {
-            let keep: BooleanArray = batch.keys()?.iter().map(|key| Some(!only_in_target.remove(key))).collect();
-            push(&mut found.removed, batch.filter(&keep)?);
+            only_in_current.extend(batch.keys()?.into_iter().filter(|key| !only_in_target.remove(key)));
         }
-        if only_in_target.is_empty() {
-            return Ok(found);
-        }
-        let mut files = Plan::new(target, None, PlanOptions { whole_actions: true, ..PlanOptions::default() })?.files();
-        while let Some(batch) = files.try_next().await? {
-            let keep: BooleanArray = batch.keys()?.iter().map(|key| Some(only_in_target.contains(key))).collect();
-            push(&mut found.restored, batch.filter(&keep)?);
-        }
+        found.removed = files_of(current, only_in_current, of_removed).await?;
+        let whole = PlanOptions { whole_actions: true, ..PlanOptions::default() };
+        found.restored = files_of(target, only_in_target, whole).await?;
         Ok(found)
     }
 
@@ -115,8 +119,22 @@ fn with_row_ids(files: &FileBatch, known: &RowIdsByPath) -> Result<FileBatch> {
     FileBatch::new(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
 
-fn push(batches: &mut Vec<FileBatch>, batch: FileBatch) {
-    if !batch.is_empty() {
-        batches.push(batch);
+/// Returns the keys of the files that can differ, if the versions stand on the same checkpoint: those
+/// that a commit above it touched. Below, the versions have the same history.
+async fn touched_files(current: &Snapshot, target: &Snapshot) -> Result<Option<HashSet<FileKey>>> {
+    let (newer, older) = (current.readable_log().await?, target.readable_log().await?);
+    let (newer, older) = (newer.snapshot(), older.snapshot());
+    let base = |snapshot: &Snapshot| snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version);
+    if base(newer).is_none() || base(newer) != base(older) {
+        return Ok(None);
+    }
+    Ok(Some(newer.layers().await?.touched().chain(older.layers().await?.touched()).collect()))
+}
+
+/// Returns these files of a version.
+async fn files_of(snapshot: &Snapshot, keys: HashSet<FileKey>, options: PlanOptions) -> Result<Vec<FileBatch>> {
+    match keys.is_empty() {
+        true => Ok(Vec::new()),
+        false => Plan::of_files(snapshot, keys, options).files().try_collect().await,
     }
 }

@@ -66,6 +66,11 @@ impl Layers {
         self.0.iter().any(|layer| layer.seen.contains(key))
     }
 
+    /// Returns the keys of the files that these commits touched. A key may come once for each layer.
+    pub fn touched(&self) -> impl Iterator<Item = FileKey> + '_ {
+        self.0.iter().flat_map(|layer| layer.seen.iter().copied())
+    }
+
     /// Returns the last writes of applications, as far as these commits have them.
     pub fn transactions(&self) -> BTreeMap<String, SetTransaction> {
         let oldest_first = self.0.iter().rev();

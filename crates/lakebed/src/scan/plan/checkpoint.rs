@@ -1,6 +1,7 @@
 //! Reads the files of a checkpoint. The columns that the predicate needs are decoded for every
 //! file. The other columns are decoded only for the files that remain.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
@@ -9,13 +10,13 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::action::json::CommitLines;
 use lakebed_core::log::checkpoint::columns;
-use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::log::files::{FileBatch, FileKey, column};
 use lakebed_core::log::replay::{Layer, Layers};
 use lakebed_core::log::segment::CheckpointFiles;
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_expr::prune::{Pruner, metadata_field};
 use lakebed_io::checkpoint;
-use lakebed_io::parquet::{Cores, ParquetFile, ReadOptions};
+use lakebed_io::parquet::{Cores, FilterSource, ParquetFile, ReadOptions};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn, RowFilter};
 use parquet::schema::types::SchemaDescriptor;
@@ -73,16 +74,37 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
         wanted.extend(statistics_of(pruner, &schema, stats));
         wanted.extend(tags(pruner));
     }
-    let pruning = plan.pruner.clone().filter(|_| plan.prunes_late()).map(|pruner| {
-        let metrics = plan.metrics.clone();
-        Arc::new(move || row_filter(&pruner, &schema, stats, &metrics)) as lakebed_io::parquet::FilterSource
-    });
+    let pruning: Option<FilterSource> = match (&plan.only, plan.pruner.clone().filter(|_| plan.prunes_late())) {
+        (Some(only), _) => {
+            let only = Arc::clone(only);
+            Some(Arc::new(move || key_filter(&only, &schema)))
+        }
+        (None, Some(pruner)) => {
+            let metrics = plan.metrics.clone();
+            Some(Arc::new(move || row_filter(&pruner, &schema, stats, &metrics)))
+        }
+        (None, None) => None,
+    };
     ReadOptions {
         projection: Some(mask(part.metadata().file_metadata().schema_descr(), &wanted)),
         row_groups: Some(part.row_groups_with("add")),
         filter: pruning,
         ..ReadOptions::default()
     }
+}
+
+/// Returns a filter for the rows with these files.
+fn key_filter(only: &Arc<HashSet<FileKey>>, schema: &SchemaDescriptor) -> RowFilter {
+    let only = Arc::clone(only);
+    let wanted = vec![add_column(&[column::PATH]), add_column(&[column::DELETION_VECTOR])];
+    RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask(schema, &wanted), move |batch: RecordBatch| {
+        let select = || -> Result<BooleanArray> {
+            let (files, present) = FileBatch::with_presence(&batch)?;
+            let is_wanted = |(key, present): (&FileKey, bool)| Some(present && only.contains(key));
+            Ok(files.keys()?.iter().zip(present.values()).map(is_wanted).collect())
+        };
+        select().map_err(|error| ArrowError::ExternalError(Box::new(error)))
+    }))])
 }
 
 /// Returns a filter with several stages. The first stage prunes by partition values, and the later

@@ -12,10 +12,11 @@ mod of_rows;
 mod run;
 mod stop;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::BooleanArray;
-use lakebed_core::log::files::FileBatch;
+use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_expr::Filter;
 use lakebed_expr::prune::{ConjunctCounts, Pruner};
 
@@ -30,6 +31,8 @@ use crate::{Result, Snapshot};
 pub struct Plan {
     snapshot: Snapshot,
     pruner: Option<Arc<Pruner>>,
+    /// The files to return, if the plan is of certain files. It has no pruner then.
+    only: Option<Arc<HashSet<FileKey>>>,
     options: PlanOptions,
     metrics: Arc<PlanMetrics>,
     /// The counts of each conjunct, if exact metrics are requested.
@@ -73,11 +76,19 @@ impl Plan {
         Self {
             snapshot: snapshot.clone(),
             pruner,
+            only: None,
             options,
             metrics: Arc::default(),
             conjuncts: Arc::new(Mutex::new(counts)),
             footers: Arc::default(),
         }
+    }
+
+    /// Returns a plan of those of these files that the snapshot has. For other files of the
+    /// checkpoint, only the columns that identify a file are decoded. If the commits above the
+    /// checkpoint decide on all of the files, the checkpoint is not read.
+    pub(crate) fn of_files(snapshot: &Snapshot, files: HashSet<FileKey>, options: PlanOptions) -> Self {
+        Self { only: Some(Arc::new(files)), ..Self::of_pruner(snapshot, None, options) }
     }
 
     /// Returns the counts of files that were skipped and kept so far.

@@ -57,7 +57,7 @@ impl Plan {
                 Err(Stop::Failed(error)) => return Err(error),
                 Err(Stop::Unwanted) => return Ok(()),
                 Ok(()) => {
-                    if self.pruner.is_none() {
+                    if self.pruner.is_none() && self.only.is_none() {
                         self.snapshot.check_checksum(sent.files, sent.size_bytes);
                     }
                     return Ok(());
@@ -73,7 +73,7 @@ impl Plan {
         sent: &mut SentFiles,
     ) -> Result<(), Stop> {
         let layers = snapshot.layers().await?;
-        if let Some(files) = &snapshot.segment().checkpoint {
+        if let Some(files) = snapshot.segment().checkpoint.as_ref().filter(|_| self.wants_files_below(layers)) {
             let mut rows = checkpoint::rows(self, snapshot, files).await?;
             while let Some(batch) = rows.next().await {
                 let batch = visible(batch.map_err(Stop::of_checkpoint)?, layers)?;
@@ -81,7 +81,8 @@ impl Plan {
                 self.send(self.select_by_footers(snapshot, batch).await?, sender, sent).await?;
             }
         }
-        let added = stream::iter(layers.visible_files()).map(|added| self.select_added(snapshot, added));
+        let wanted = layers.visible_files().filter(|added| added.as_ref().map_or(true, |added| self.wants_some_of(added)));
+        let added = stream::iter(wanted).map(|added| self.select_added(snapshot, added));
         let mut added = pin!(added.buffered(runs_at_once()));
         while let Some(batches) = added.next().await {
             for batch in batches? {
@@ -110,7 +111,7 @@ impl Plan {
     }
 
     async fn send(&self, batch: FileBatch, sender: &Sender<Result<FileBatch>>, sent: &mut SentFiles) -> Result<(), Stop> {
-        let batch = sent.only_new(batch)?;
+        let batch = sent.only_new(self.only_wanted(batch)?)?;
         if batch.is_empty() {
             return Ok(());
         }
@@ -121,6 +122,21 @@ impl Plan {
         sent.files += batch.len() as u64;
         sent.size_bytes += size_bytes;
         sender.send(Ok(batch)).await.map_err(|_| Stop::Unwanted)
+    }
+
+    /// Returns whether the checkpoint below these layers may have a file of the plan.
+    fn wants_files_below(&self, layers: &Layers) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|key| !layers.hides(key)))
+    }
+
+    fn wants_some_of(&self, added: &AddedFiles) -> bool {
+        self.only.as_ref().is_none_or(|only| added.keys().any(|key| only.contains(&key)))
+    }
+
+    fn only_wanted(&self, batch: FileBatch) -> Result<FileBatch> {
+        let Some(only) = &self.only else { return Ok(batch) };
+        let keep: BooleanArray = batch.keys()?.iter().map(|key| Some(only.contains(key))).collect();
+        batch.filter(&keep)
     }
 
     /// Returns the files of a batch that may hold rows, as far as the log says. With exact metrics,
