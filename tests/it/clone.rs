@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
+use lakebed::check::Level;
 use lakebed::clone::{CloneMode, CloneOptions};
 use lakebed::{Env, ErrorKind, Table};
 use lakebed_core::action::Action;
 use lakebed_io::store::{Store, StoreOptions};
-use lakebed_tests::Lake;
+use lakebed_tests::action::{add, metadata, protocol, vector, with, with_vector};
 use lakebed_tests::lake::{Rows, rows_of, stream};
+use lakebed_tests::{Lake, TableBuilder};
 use object_store::ObjectStore;
 use object_store::path::Path;
+use serde_json::{Value, json};
 use url::Url;
 
 /// Returns a table beside that of the lake, in the same store.
@@ -58,7 +61,10 @@ async fn shallow_clone_reads_and_writes_little() {
     let source = lake.table.snapshot().await.unwrap();
     lake.counts();
     source.clone_to(&beside(&lake, "clone")).options(shallow()).run().await.unwrap();
-    assert_eq!(lake.counts().data_files(), 0);
+    let counts = lake.counts();
+    // The target is looked for, and read once after its commit. Its commit and its checksum are
+    // written.
+    assert_eq!((counts.data_files(), counts.lists, counts.gets, counts.heads, counts.puts), (0, 2, 5, 0, 2), "{counts:?}");
 }
 
 #[tokio::test]
@@ -121,4 +127,49 @@ async fn commit_adds_each_path_once() {
     }
     assert_eq!(seen.values().copied().collect::<Vec<_>>().len(), 2);
     assert_eq!(rows(&beside(&lake, "clone")).await, (2..=20).map(|id| (id, 0)).collect());
+}
+
+/// More files than are rendered together, and enough for a checkpoint.
+const MANY: u64 = 50_001;
+
+#[tokio::test]
+async fn shallow_clone_of_many_files_is_whole() {
+    let features = ["deletionVectors", "domainMetadata", "rowTracking"];
+    let tracked = metadata(&["id long"], &[], &[("delta.enableRowTracking", "true")]);
+    let builder = TableBuilder::with(protocol(&["deletionVectors"], &features), tracked);
+    let file = |number: u64| {
+        let stats = json!({"numRecords": number % 3 + 1}).to_string();
+        let file = with(
+            add(&format!("part-{number}")),
+            json!({"size": number, "stats": stats, "baseRowId": 9, "defaultRowCommitVersion": 0}),
+        );
+        if number % 1000 == 7 { with_vector(file, vector("u", "ab^-aqEH.-t@S}K{vb[*k^", 1)) } else { file }
+    };
+    let mark = json!({"rowIdHighWaterMark": 9}).to_string();
+    let domain = json!({"domainMetadata": {"domain": "delta.rowTracking", "configuration": mark, "removed": false}});
+    builder.commit(&(0..MANY).map(file).chain([domain]).collect::<Vec<Value>>()).await;
+    let source = builder.table().snapshot().await.unwrap();
+    let target = Table::at("memory://clones/of_many").build().unwrap();
+    let outcome = source.clone_to(&target).options(shallow()).run().await.unwrap();
+    assert_eq!((outcome.metrics.source_files, outcome.metrics.source_bytes), (MANY, MANY * (MANY - 1) / 2));
+    // The rows are numbered in the order of the files, which is that of the source.
+    let lines = target.store().get(&Path::from("of_many/_delta_log/00000000000000000000.json")).await.unwrap();
+    let (mut number, mut next_row) = (0, 0);
+    for action in lakebed_core::action::json::parse_commit(&lines, "commit").unwrap() {
+        let Action::Add(add) = action else { continue };
+        assert_eq!((add.path.as_str(), add.size), (format!("memory://kit/lake/t/part-{number}").as_str(), number));
+        assert_eq!((add.base_row_id, add.default_row_commit_version), (Some(next_row), Some(0)));
+        assert_eq!(add.deletion_vector.is_some(), number % 1000 == 7);
+        (number, next_row) = (number + 1, next_row + number % 3 + 1);
+    }
+    assert_eq!(number, i64::try_from(MANY).unwrap());
+    // The checksum was computed without these lines, the checkpoint with them.
+    let snapshot = target.snapshot().await.unwrap();
+    let checksum = snapshot.checksum().unwrap();
+    assert_eq!((checksum.num_files, checksum.num_deletion_vectors, checksum.num_deleted_records), (number, Some(50), Some(300)));
+    assert_eq!(u64::try_from(checksum.table_size_bytes).unwrap(), outcome.metrics.source_bytes);
+    let checkpoint = target.store().head(&Path::from("of_many/_delta_log/00000000000000000000.checkpoint.parquet")).await;
+    assert!(checkpoint.is_ok());
+    let checked = target.check().level(Level::State).run().await.unwrap();
+    assert_eq!(checked.findings, []);
 }

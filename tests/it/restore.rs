@@ -124,7 +124,8 @@ fn states(commits: &[Vec<Value>]) -> Vec<Files> {
 
 #[tokio::test]
 async fn restores_agree_for_every_form_of_checkpoint() {
-    let file = |name: &str| with(add(name), json!({"stats": json!({"numRecords": name.len()}).to_string(), "tags": {"of": name}}));
+    let file =
+        |name: &str| with(add(name), json!({"stats": json!({"numRecords": name.len()}).to_string(), "tags": {"of": name}}));
     let (one, two) = (vector("i", "one", 0), vector("i", "two", 0));
     let marked = |name: &str, vector: &Value| with_vector(file(name), vector.clone());
     let commits = [
@@ -135,7 +136,8 @@ async fn restores_agree_for_every_form_of_checkpoint() {
         vec![file("j"), remove("i"), remove("e")],
     ];
     let states = states(&commits);
-    let forms = [Form::Classic, Form::MultiPart(3), Form::ClassicV2(0), Form::UuidParquet(2), Form::UuidJson(0), Form::UuidJson(2)];
+    let forms =
+        [Form::Classic, Form::MultiPart(3), Form::ClassicV2(0), Form::UuidParquet(2), Form::UuidJson(0), Form::UuidJson(2)];
     let places = (0..5).flat_map(|version| forms.map(|form| vec![(version, form)]));
     let two_checkpoints = vec![(1, Form::Classic), (3, Form::UuidParquet(2))];
     for checkpoints in places.chain([vec![], two_checkpoints]) {
@@ -151,7 +153,8 @@ async fn restores_agree_for_every_form_of_checkpoint() {
             builder.put_all(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]).await;
             let outcome = restore(&builder, to(target)).await.unwrap();
             let (now, then) = (&states[4], &states[target as usize]);
-            let mut expected: Files = then.iter().filter(|(key, _)| !now.contains_key(*key)).map(|(k, v)| (k.clone(), v.clone())).collect();
+            let mut expected: Files =
+                then.iter().filter(|(key, _)| !now.contains_key(*key)).map(|(k, v)| (k.clone(), v.clone())).collect();
             let gone = now.keys().filter(|key| !then.contains_key(*key));
             expected.extend(gone.map(|key| (key.clone(), Value::Null)));
             let bytes = builder.read_log(&format!("{:020}.json", 5)).await;
@@ -185,7 +188,7 @@ async fn dry_restore_above_a_checkpoint_reads_it_once() {
     let outcome = table.restore().options(options).run().await.unwrap();
     assert_eq!((outcome.metrics.removed_files, outcome.metrics.num_files), (2, 101));
     let counts = builder.observed().take_counts();
-    assert_eq!((counts.puts, counts.lists, counts.gets + counts.heads), (0, 2, 12));
+    assert_eq!((counts.puts, counts.lists, counts.gets + counts.heads), (0, 2, 9), "{counts:?}");
 }
 
 #[tokio::test]

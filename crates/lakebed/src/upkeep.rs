@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use lakebed_core::action::json::CommitLines;
+use lakebed_core::commit::copied::CopiedFiles;
 use lakebed_core::log::checksum::{FileChanges, Successor, VersionChecksum};
 use lakebed_core::path::{LogKind, LogPath, checksum_name, commit_name};
 use lakebed_io::log::{self, ReadHint};
@@ -33,8 +34,10 @@ const LONGEST_INTERVAL: u64 = 100;
 /// The commit that created a snapshot.
 #[derive(Debug, Clone)]
 pub struct NewCommit {
-    /// All lines of the commit file.
+    /// The lines of the commit file, without those of copied files.
     pub lines: Bytes,
+    /// The files that the commit takes over from another table.
+    pub copied: Option<CopiedFiles>,
     /// The writer's knowledge about the files that the commit adds and removes.
     pub changes: FileChanges,
     /// The checksum of the version before, if it is known.
@@ -64,7 +67,7 @@ impl Snapshot {
         let mut outcome = UpkeepOutcome::default();
         let mut problems = Vec::new();
         outcome.checksum = noted(self.put_next_checksum(commit).await, &mut problems).flatten();
-        let touched = count_lines(&commit.lines);
+        let touched = count_lines(&commit.lines) + commit.copied.as_ref().map_or(0, CopiedFiles::count);
         let files = outcome.checksum.as_ref().map_or_else(|| self.known_files(), files_of);
         if noted(self.is_due(touched, files).await, &mut problems).unwrap_or(false) {
             outcome.checkpoint = noted(self.checkpoint_and_checksum(&mut outcome.checksum).await, &mut problems);
@@ -95,6 +98,9 @@ impl Snapshot {
             },
         };
         next.read(CommitLines::whole(&commit.lines, &commit_name(self.version())))?;
+        if let Some(copied) = &commit.copied {
+            next.add_files(copied.keys(), copied.sums());
+        }
         let Some(checksum) = next.finish() else { return Ok(None) };
         log::put_checksum(self.store(), self.version(), &checksum).await?;
         Ok(Some(checksum))
@@ -185,7 +191,8 @@ fn noted<T>(result: Result<T>, problems: &mut Vec<Error>) -> Option<T> {
     result.map_err(|error| problems.push(error)).ok()
 }
 
-fn count_lines(lines: &[u8]) -> u64 {
+/// Returns the number of lines.
+pub(crate) fn count_lines(lines: &[u8]) -> u64 {
     lines.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 

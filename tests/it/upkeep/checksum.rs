@@ -20,7 +20,7 @@ async fn commit(builder: &mut TableBuilder, actions: &[Value], changes: FileChan
     let snapshot = builder.table_with(Env::seeded(7)).snapshot().await.unwrap();
     let head = [builder.protocol().clone(), builder.metadata().clone()];
     let lines = if snapshot.version() == 0 { text(&[&head, actions].concat()) } else { text(actions) };
-    (snapshot, NewCommit { lines: Bytes::from(lines), changes, previous: None })
+    (snapshot, NewCommit { lines: Bytes::from(lines), changes, copied: None, previous: None })
 }
 
 async fn next(builder: &mut TableBuilder, actions: &[Value]) -> Option<VersionChecksum> {

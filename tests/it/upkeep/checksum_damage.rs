@@ -40,7 +40,7 @@ async fn table(has_checkpoint: bool) -> TableBuilder {
         let head = [builder.protocol().clone(), builder.metadata().clone()];
         let lines = Bytes::from(if version == 0 { text(&[&head, &actions[..]].concat()) } else { text(&actions) });
         let snapshot = builder.table().snapshot().await.unwrap();
-        let commit = NewCommit { lines, changes: FileChanges::Exact, previous: None };
+        let commit = NewCommit { lines, changes: FileChanges::Exact, copied: None, previous: None };
         snapshot.put_next_checksum(&commit).await.unwrap().unwrap();
     }
     if has_checkpoint {

@@ -96,7 +96,7 @@ async fn cleaned_up_days_later(days: i64) -> Option<CleanupOutcome> {
     let days_since = (Env::system().now_ms() - MIDNIGHT_MS).div_euclid(DAY_MS);
     let snapshot = at(&builder, days_since + days).await;
     let last = builder.store().get(&builder.store().log_path(&commit_name(10)).unwrap()).await.unwrap();
-    let done = snapshot.after_commit(&NewCommit { lines: last, changes: FileChanges::Exact, previous: None }).await;
+    let done = snapshot.after_commit(&NewCommit { lines: last, changes: FileChanges::Exact, copied: None, previous: None }).await;
     assert_eq!(done.checkpoint.map(|checkpoint| checkpoint.version), Some(10), "{:?}", done.problems);
     done.cleanup
 }

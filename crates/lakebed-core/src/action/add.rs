@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::DeletionVectorDescriptor;
+use super::{DeletionVectorDescriptor, text_map};
 
 /// A data file that is part of the table. PROTOCOL "Add File and Remove File".
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct Add {
     /// A URI, relative to the table root or absolute, spelled as the log spells it.
     pub path: String,
     /// Strings by physical column name. Null and "" both mean null.
-    #[serde(default)]
+    #[serde(default, serialize_with = "text_map::sorted")]
     pub partition_values: HashMap<String, Option<String>>,
     /// The size of the file in bytes.
     pub size: i64,
@@ -25,7 +25,7 @@ pub struct Add {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     /// Key-value pairs of the writer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "text_map::sorted_option")]
     pub tags: Option<HashMap<String, Option<String>>>,
     /// The rows of the file that are deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

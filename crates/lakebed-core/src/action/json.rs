@@ -15,7 +15,8 @@ use std::io::BufRead;
 
 use memchr::{memchr, memchr_iter};
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use file::{AddRef, DvRef, FileLine, RemoveRef, StringEntries};
@@ -169,34 +170,46 @@ impl Action {
     /// Returns the line of a commit without its line break. The keys of maps are sorted, so equal
     /// actions give equal lines.
     pub fn to_line(&self) -> Result<String> {
-        Ok(self.to_value()?.to_string())
+        serde_json::to_string(&Printed(self)).map_err(not_printed)
+    }
+
+    /// Appends the line of a commit with its line break.
+    pub fn write_line(&self, lines: &mut Vec<u8>) -> Result<()> {
+        serde_json::to_writer(&mut *lines, &Printed(self)).map_err(not_printed)?;
+        lines.push(b'\n');
+        Ok(())
     }
 
     /// Returns the line as a JSON value.
     pub fn to_value(&self) -> Result<Value> {
-        let (kind, value) = match self {
-            Action::Add(add) => (Kind::Add, json_of(add)),
-            Action::Remove(remove) => (Kind::Remove, json_of(remove)),
-            Action::Cdc(cdc) => (Kind::Cdc, json_of(cdc)),
-            Action::Metadata(metadata) => (Kind::MetaData, json_of(metadata)),
-            Action::Protocol(protocol) => (Kind::Protocol, json_of(protocol)),
-            Action::SetTransaction(txn) => (Kind::Txn, json_of(txn)),
-            Action::DomainMetadata(domain) => (Kind::DomainMetadata, json_of(domain)),
-            Action::CommitInfo(info) => (Kind::CommitInfo, Ok(Value::Object(info.0.clone()))),
-            Action::CheckpointMetadata(checkpoint) => (Kind::CheckpointMetadata, json_of(checkpoint)),
-            Action::Sidecar(sidecar) => (Kind::Sidecar, json_of(sidecar)),
-        };
-        let mut line = Map::new();
-        line.insert(kind.name().to_owned(), value?);
-        Ok(Value::Object(line))
+        serde_json::to_value(Printed(self)).map_err(not_printed)
     }
 }
 
-fn json_of(action: &impl Serialize) -> Result<Value> {
-    let mut value =
-        serde_json::to_value(action).map_err(|error| Error::internal("an action that JSON cannot hold").with_source(error))?;
-    lenient::sort_text_maps(&mut value);
-    Ok(value)
+fn not_printed(error: serde_json::Error) -> Error {
+    Error::internal("an action that JSON cannot hold").with_source(error)
+}
+
+/// An action as a line: an object with the kind of the action and its value.
+struct Printed<'a>(&'a Action);
+
+impl Serialize for Printed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut line = serializer.serialize_map(Some(1))?;
+        match self.0 {
+            Action::Add(add) => line.serialize_entry(Kind::Add.name(), add),
+            Action::Remove(remove) => line.serialize_entry(Kind::Remove.name(), remove),
+            Action::Cdc(cdc) => line.serialize_entry(Kind::Cdc.name(), cdc),
+            Action::Metadata(metadata) => line.serialize_entry(Kind::MetaData.name(), metadata),
+            Action::Protocol(protocol) => line.serialize_entry(Kind::Protocol.name(), protocol),
+            Action::SetTransaction(txn) => line.serialize_entry(Kind::Txn.name(), txn),
+            Action::DomainMetadata(domain) => line.serialize_entry(Kind::DomainMetadata.name(), domain),
+            Action::CommitInfo(info) => line.serialize_entry(Kind::CommitInfo.name(), &info.0),
+            Action::CheckpointMetadata(checkpoint) => line.serialize_entry(Kind::CheckpointMetadata.name(), checkpoint),
+            Action::Sidecar(sidecar) => line.serialize_entry(Kind::Sidecar.name(), sidecar),
+        }?;
+        line.end()
+    }
 }
 
 fn parse(line: &[u8]) -> Result<Line<'_>, String> {

@@ -2,6 +2,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::text_map;
+
 /// Schema, partitioning and properties of a table. PROTOCOL "Change Metadata".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -23,7 +25,7 @@ pub struct Metadata {
     #[serde(default)]
     pub partition_columns: Vec<String>,
     /// The properties. Some writers store null values, which mean that the property is not set.
-    #[serde(default)]
+    #[serde(default, serialize_with = "text_map::sorted")]
     pub configuration: HashMap<String, Option<String>>,
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +38,7 @@ pub struct Format {
     /// The name of the format, `parquet`.
     pub provider: String,
     /// The options of the format. They are not used.
-    #[serde(default)]
+    #[serde(default, serialize_with = "text_map::sorted")]
     pub options: HashMap<String, Option<String>>,
 }
 

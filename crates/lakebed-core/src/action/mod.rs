@@ -10,6 +10,7 @@ pub mod json;
 mod metadata;
 mod protocol;
 mod remove;
+mod text_map;
 mod transaction;
 mod v2;
 

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::DeletionVectorDescriptor;
+use super::{DeletionVectorDescriptor, text_map};
 
 /// A data file is no longer part of the table. PROTOCOL "Add File and Remove File".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Remove {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended_file_metadata: Option<bool>,
     /// Strings by physical column name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "text_map::sorted_option")]
     pub partition_values: Option<HashMap<String, Option<String>>>,
     /// The size of the file in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct Remove {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     /// Key-value pairs of the writer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "text_map::sorted_option")]
     pub tags: Option<HashMap<String, Option<String>>>,
     /// The deletion vector that the file had.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,13 +2,15 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::text_map;
+
 /// The version of a V2 checkpoint. PROTOCOL "Checkpoint Metadata".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointMetadata {
     /// The version.
     pub version: i64,
     /// Key-value pairs of the writer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "text_map::sorted_option")]
     pub tags: Option<HashMap<String, Option<String>>>,
 }
 
@@ -23,6 +25,6 @@ pub struct Sidecar {
     /// Milliseconds since the epoch.
     pub modification_time: i64,
     /// Key-value pairs of the writer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "text_map::sorted_option")]
     pub tags: Option<HashMap<String, Option<String>>>,
 }

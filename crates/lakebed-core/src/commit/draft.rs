@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use bytes::Bytes;
+
 use crate::action::{Action, Add, Cdc, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, SetTransaction};
 use crate::dv::DeletionVector;
 use crate::error::ConflictKind;
@@ -75,8 +77,10 @@ pub struct VectorChange {
 pub struct Rendered {
     /// The version of the commit.
     pub version: u64,
-    /// The lines of its file.
+    /// The lines of its file, without those of copied files.
     pub bytes: Vec<u8>,
+    /// The further lines: those of the copied files.
+    pub copied: Vec<Bytes>,
 }
 
 impl Draft {
@@ -165,8 +169,9 @@ impl Draft {
         }
         let tracks_rows = row_ids::are_given(self.protocol.as_ref().unwrap_or(&base.protocol), &after);
         let mut row_ids = (gives_row_ids && tracks_rows).then(|| RowIds::above(base.row_id_high_water_mark, version));
+        let mut copied_lines = Vec::new();
         if let Some(copied) = &self.copied {
-            lines.0.extend_from_slice(copied.lines(version).ok_or_else(|| begin_again(version))?);
+            copied_lines = copied.pieces(version).ok_or_else(|| begin_again(version))?.to_vec();
             row_ids = copied.row_ids().cloned();
         }
         for add in &self.adds {
@@ -192,7 +197,7 @@ impl Draft {
         if let Some(mark) = row_ids.map(|ids| ids.high_water_mark()).filter(|mark| *mark > base.row_id_high_water_mark) {
             lines.push(Action::DomainMetadata(row_ids::domain(mark)?))?;
         }
-        Ok(Rendered { version, bytes: lines.0 })
+        Ok(Rendered { version, bytes: lines.0, copied: copied_lines })
     }
 
     fn push_removals(&self, now_ms: i64, lines: &mut Lines) -> Result<()> {
@@ -226,9 +231,7 @@ struct Lines(Vec<u8>);
 
 impl Lines {
     fn push(&mut self, action: Action) -> Result<()> {
-        self.0.extend_from_slice(action.to_line()?.as_bytes());
-        self.0.push(b'\n');
-        Ok(())
+        action.write_line(&mut self.0)
     }
 }
 

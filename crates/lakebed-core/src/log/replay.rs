@@ -61,6 +61,11 @@ impl Layers {
         self.0.iter().all(|layer| layer.seen.is_empty())
     }
 
+    /// Returns whether one of these commits removed a file, so that there may be tombstones.
+    pub fn remove_files(&self) -> bool {
+        self.0.iter().any(|layer| layer.removes_files)
+    }
+
     /// Returns whether these commits removed or replaced a file of the checkpoint below them.
     pub fn hides(&self, key: &FileKey) -> bool {
         self.0.iter().any(|layer| layer.seen.contains(key))

@@ -9,12 +9,12 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::TryStreamExt;
 use lakebed_core::action::Action;
 use lakebed_core::action::json::{lines, parse_line};
 use lakebed_core::error::{Error, ErrorKind, Result};
 use lakebed_core::path::LogPath;
+use object_store::PutPayload;
 
 use super::listed::unquoted;
 use super::{CommitPart, read_commits};
@@ -48,7 +48,14 @@ pub enum PutCommit {
 ///
 /// After an error of kind [`ErrorKind::CommitUnknown`] the commit may exist, or may still appear.
 /// After any other error it does not exist.
-pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str, files: &[Unflushed]) -> Result<PutCommit> {
+pub async fn put_commit(
+    store: &Store,
+    version: u64,
+    content: impl Into<PutPayload>,
+    txn_id: &str,
+    files: &[Unflushed],
+) -> Result<PutCommit> {
+    let content = content.into();
     probe::check_put_if_absent(store).await?;
     let commit = LogPath::commit(version);
     let object = store.log_path(&commit.name)?;
@@ -57,7 +64,7 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
     // requests are.
     let mut in_doubt = false;
     loop {
-        let refused = match store.put_if_absent_after(files, &object, bytes.clone()).await {
+        let refused = match store.put_if_absent_after(files, &object, content.clone()).await {
             Ok(Put { outcome: PutOutcome::Done, e_tag }) => return Ok(PutCommit::Done(e_tag.map(|tag| unquoted(&tag)))),
             // There is no network in between, and no client that retries.
             Ok(_) if store.is_local() => return Ok(PutCommit::Taken(None)),

@@ -119,7 +119,7 @@ impl CheckpointState {
         let snapshot = &self.snapshot;
         let expired_ms = snapshot.env().now_ms().saturating_sub(snapshot.properties().deleted_file_retention_ms);
         let layers = snapshot.layers().await?;
-        if !layers.hides_nothing() {
+        if layers.remove_files() {
             let mut tombstones = Tombstones::of_commits(layers, expired_ms);
             let mut parts = pin!(log::read_commits(snapshot.store(), &snapshot.segment().commits));
             while let Some(part) = parts.try_next().await? {

@@ -36,7 +36,7 @@ impl EarlierFiles {
             let facts = sizes.values().iter().copied().zip(times.values().iter().copied());
             files.extend(batch.keys()?.into_iter().zip(facts));
         }
-        let naming_is_absolute = matches!(naming, Naming::Absolute);
+        let naming_is_absolute = matches!(naming, Naming::Absolute { .. });
         Ok(Self { target: target.clone(), files, kept: HashSet::new(), naming_is_absolute, is_earlier_copy })
     }
 

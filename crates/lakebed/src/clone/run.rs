@@ -3,9 +3,14 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::stream::{self, FuturesOrdered};
+use futures::{Future, StreamExt, TryStreamExt};
 use lakebed_core::action::Add;
+use lakebed_core::commit::copied::CopiedLines;
+use lakebed_core::log::files::FileBatch;
+use lakebed_io::store::Store;
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use super::copy::Copier;
 use super::earlier::{EarlierFiles, all_files};
@@ -16,10 +21,13 @@ use crate::create::exists;
 use crate::definition::Definition;
 use crate::file_progress::{FileProgress, Reporter, Watcher};
 use crate::metrics::HistoryOf;
-use crate::snapshot::{CLONE_SOURCES, COPIED_FROM, CloneSource, clone_sources, copied_from};
+use crate::snapshot::{CLONE_SOURCES, COPIED_FROM, CloneSource, clone_sources, copied_from, runs_at_once};
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
+
+/// The number of files whose lines are rendered together.
+const FILES_TOGETHER: usize = 8192;
 
 /// A clone of one version of a table.
 pub struct CloneTable {
@@ -154,14 +162,14 @@ impl CloneTable {
             (None, Some(_)) => source.metadata().id.clone(),
             (None, None) => String::new(),
         };
-        if self.options.shallow { Naming::Absolute } else { Naming::Copied { folder } }
+        if self.options.shallow { Naming::absolute(source.store()) } else { Naming::Copied { folder } }
     }
 
     /// Returns the property that records the source.
     fn record(&self, source: &Snapshot, naming: &Naming) -> Result<(&'static str, String)> {
         let own = CloneSource { url: source.url().to_owned(), id: source.metadata().id.clone(), folder: None };
         let (name, value) = match naming {
-            Naming::Absolute => {
+            Naming::Absolute { .. } => {
                 let mut sources = vec![own];
                 for further in clone_sources(source.metadata()) {
                     if !sources.contains(&further) {
@@ -189,13 +197,13 @@ impl CloneTable {
         let mut metrics = CloneMetrics::default();
         let reporter = self.reporter(source).await?;
         let copier = match naming {
-            Naming::Absolute => None,
+            Naming::Absolute { .. } => None,
             Naming::Copied { .. } => Some(Copier::begin(self.target.store()).await?),
         };
         let mut copied = transaction.copied_files()?;
-        let files = all_files(source)?.map(|batch| stream::iter(adds_of(batch.and_then(|batch| batch.to_adds())))).flatten();
-        let wanted = files.filter_map(|add| {
-            let file = add.and_then(|add| naming.of_target(source.store(), add));
+        let named = all_files(source)?.map(|batch| target_files(source.store().clone(), naming.clone(), batch));
+        let files = named.buffered(runs_at_once()).map(stream::iter).flatten();
+        let wanted = files.filter_map(|file| {
             if let Ok(file) = &file {
                 let size = u64::try_from(file.add.size).unwrap_or(0);
                 metrics.source_files += 1;
@@ -210,10 +218,21 @@ impl CloneTable {
         });
         match &copier {
             None => {
-                let mut wanted = pin!(wanted);
-                while let Some(TargetFile { add, .. }) = wanted.try_next().await? {
-                    reporter.done(u64::try_from(add.size).unwrap_or(0));
-                    copied.push(add)?;
+                let mut wanted = pin!(wanted.ready_chunks(FILES_TOGETHER));
+                let mut rendered = FuturesOrdered::new();
+                while let Some(files) = wanted.next().await {
+                    let mut adds = files.into_iter().map(|file| Ok(file?.add)).collect::<Result<Vec<Add>>>()?;
+                    adds.iter().for_each(|add| reporter.done(u64::try_from(add.size).unwrap_or(0)));
+                    copied.give_row_ids(&mut adds)?;
+                    rendered.push_back(lines_of(adds));
+                    if rendered.len() > runs_at_once()
+                        && let Some(lines) = rendered.try_next().await?
+                    {
+                        copied.append(lines);
+                    }
+                }
+                while let Some(lines) = rendered.try_next().await? {
+                    copied.append(lines);
                 }
             }
             Some(copier) => {
@@ -225,7 +244,7 @@ impl CloneTable {
                     .await?;
             }
         }
-        transaction.take_over(copied);
+        transaction.take_over(copied.finish());
         if let Some(copier) = &copier {
             metrics.copied_files = copier.copied_files.get();
             metrics.copied_bytes = copier.copied_bytes.get();
@@ -250,9 +269,20 @@ impl CloneTable {
     }
 }
 
-fn adds_of(adds: Result<Vec<Add>>) -> Vec<Result<Add>> {
-    match adds {
-        Ok(adds) => adds.into_iter().map(Ok).collect(),
-        Err(error) => vec![Err(error)],
-    }
+/// Names the files of a batch, on a thread for blocking work.
+async fn target_files(source: Store, naming: Naming, batch: Result<FileBatch>) -> Vec<Result<TargetFile>> {
+    let work = tokio::task::spawn_blocking(move || {
+        Ok(batch?.to_adds()?.into_iter().map(|add| naming.of_target(&source, add)).collect())
+    });
+    let done: Result<_> = work.await.map_err(|error| Error::internal("naming files").with_source(error)).flatten();
+    done.unwrap_or_else(|error| vec![Err(error)])
+}
+
+/// Renders the lines of files. A thread for blocking work begins at once.
+async fn rendered(work: JoinHandle<Result<CopiedLines>>) -> Result<CopiedLines> {
+    work.await.map_err(|error| Error::internal("rendering files").with_source(error))?
+}
+
+fn lines_of(adds: Vec<Add>) -> impl Future<Output = Result<CopiedLines>> {
+    rendered(tokio::task::spawn_blocking(move || CopiedLines::of(adds)))
 }

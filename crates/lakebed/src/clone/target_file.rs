@@ -1,5 +1,7 @@
 //! How the log of a clone names a file of the source.
 
+use std::sync::Arc;
+
 use lakebed_core::action::{Add, DeletionVectorDescriptor, DvStorage};
 use lakebed_core::dv::{DvLocation, location, relative_text};
 use lakebed_core::log::files::FileKey;
@@ -35,30 +37,36 @@ pub(super) struct FileCopy {
 }
 
 /// The names that a clone gives to the files of its source.
+#[derive(Clone)]
 pub(super) enum Naming {
-    /// Absolute paths into the source.
-    Absolute,
+    /// Absolute paths into the source, whose root has this URI, with a slash at its end.
+    Absolute { root: Arc<str> },
     /// The names of the source, in this folder below the target's root. The root itself is "".
     Copied { folder: String },
 }
 
 impl Naming {
+    /// Returns absolute paths into this source.
+    pub(super) fn absolute(source: &Store) -> Self {
+        Self::Absolute { root: source.uri_of("").into() }
+    }
+
     /// Returns the file for the target.
     pub(super) fn of_target(&self, source: &Store, add: Add) -> Result<TargetFile> {
         let add = Add { data_change: true, ..add };
         match self {
-            Self::Absolute => Ok(TargetFile { add: absolute(source, add)?, copies: None }),
+            Self::Absolute { root } => Ok(TargetFile { add: absolute(source, root, add)?, copies: None }),
             Self::Copied { folder } => copied(source, add, folder),
         }
     }
 }
 
-fn absolute(source: &Store, mut add: Add) -> Result<Add> {
+fn absolute(source: &Store, root: &str, mut add: Add) -> Result<Add> {
     let path = FilePath::parse(&add.path)?;
     // A clone names no file that a reader of the source may not read.
     source.resolve(&path)?;
     if let FilePath::Relative(_) = path {
-        add.path = source.uri_of(&add.path);
+        add.path.insert_str(0, root);
     }
     if let Some(vector) = &mut add.deletion_vector
         && let DvLocation::File { path, .. } = location(vector)?
@@ -66,7 +74,7 @@ fn absolute(source: &Store, mut add: Add) -> Result<Add> {
         source.resolve(&path)?;
         if let FilePath::Relative(name) = path {
             vector.storage_type = DvStorage::AbsolutePath;
-            vector.path_or_inline_dv = source.uri_of(&FilePath::encode(&name));
+            vector.path_or_inline_dv = format!("{root}{}", FilePath::encode(&name));
         }
     }
     Ok(add)

@@ -152,8 +152,11 @@ struct CommitRun {
 
 impl CommitRun {
     fn fold(&self, is_kept: bool) -> Result<Layer> {
-        let layer = Layer::fold(self.parts.iter().map(CommitPart::part))?;
-        Ok(if is_kept { layer } else { layer.leave_files(self.parts.iter().map(CommitPart::place).collect()) })
+        let parts = self.parts.iter().map(CommitPart::part);
+        match is_kept {
+            true => Layer::fold(parts),
+            false => Layer::fold_keys(parts, self.parts.iter().map(CommitPart::place).collect()),
+        }
     }
 
     fn ends_commit(&self) -> bool {

@@ -1,6 +1,8 @@
 //! Committing: writes the version with put-if-absent. If the version is taken, checks the commits
 //! of other writers for conflicts and tries the next version.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use lakebed_core::commit::conflict::{PendingTransaction, check};
 use lakebed_core::commit::info::{Operation, Provenance};
@@ -12,13 +14,14 @@ use lakebed_core::path::{LogPath, commit_name};
 use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
 use lakebed_io::store::{CommitTurn, Queue, Store, all_flushed};
+use object_store::PutPayload;
 
 use super::committed::Committed;
 use super::retry::Pauses;
 use super::winners::{ReadWinner, read_winners};
 use super::{Transaction, group};
 use crate::snapshot::load;
-use crate::upkeep::NewCommit;
+use crate::upkeep::{NewCommit, count_lines};
 use crate::{Error, ErrorKind, Result, Snapshot};
 
 impl Transaction {
@@ -69,13 +72,15 @@ impl Transaction {
                 turn = self.turn().await?;
             }
             let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
-            let (version, bytes) = (rendered.version, Bytes::from(rendered.bytes));
-            let first = match put_commit(&self.store, version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
+            let (version, lines) = (rendered.version, Bytes::from(rendered.bytes));
+            let pieces: Vec<Bytes> = std::iter::once(lines.clone()).chain(rendered.copied).collect();
+            let content: PutPayload = pieces.iter().cloned().collect();
+            let first = match put_commit(&self.store, version, content, &told.txn_id, &self.unflushed).await? {
                 PutCommit::Done(e_tag) => {
                     drop(turn);
-                    newer.push(own_commit(version, bytes.clone()));
+                    newer.push(own_commit(version, pieces));
                     let snapshot = match self.snapshot_of(version, newer, e_tag).await {
-                        Some(snapshot) => Some(self.keep_up(snapshot, bytes).await),
+                        Some(snapshot) => Some(self.keep_up(snapshot, lines).await),
                         None => None,
                     };
                     return Ok(Committed { version, snapshot, conflicts });
@@ -209,10 +214,11 @@ impl Transaction {
 
     /// Does the upkeep after a commit: its checksum, and a checkpoint if one is due. Returns the
     /// same version, based on the files that are now the best to read.
-    async fn keep_up(&self, snapshot: Snapshot, lines: Bytes) -> Snapshot {
+    async fn keep_up(&mut self, snapshot: Snapshot, lines: Bytes) -> Snapshot {
         let is_next = |before: &&Snapshot| before.version() + 1 == snapshot.version();
         let previous = self.snapshot.as_ref().filter(is_next).and_then(Snapshot::checksum).cloned();
-        let done = snapshot.after_commit(&NewCommit { lines, changes: self.file_changes(), previous }).await;
+        let copied = self.draft.copied.take();
+        let done = snapshot.after_commit(&NewCommit { lines, copied, changes: self.file_changes(), previous }).await;
         if done.checkpoint.is_some()
             && let Ok(reloaded) = load(self.store.clone(), self.env.clone(), Some(snapshot.version())).await
         {
@@ -230,8 +236,17 @@ fn table_exists(store: &Store) -> Error {
     Error::new(kind, format!("{}: another writer created the table first", store.url()))
 }
 
-fn own_commit(version: u64, bytes: Bytes) -> ReadWinner {
-    let path = LogPath::commit(version);
-    let part = CommitPart { name: commit_name(version).into(), lines: bytes, start: 0, lines_before: 0, is_last: true };
-    ReadWinner { path, parts: vec![part] }
+/// Returns the commit of this writer as if it had read it. Each piece has whole lines.
+fn own_commit(version: u64, pieces: Vec<Bytes>) -> ReadWinner {
+    let name = commit_name(version).into();
+    let (mut parts, mut start, mut lines_before) = (Vec::with_capacity(pieces.len()), 0, 0);
+    for lines in pieces {
+        let (bytes, count) = (lines.len() as u64, count_lines(&lines) as usize);
+        parts.push(CommitPart { name: Arc::clone(&name), lines, start, lines_before, is_last: false });
+        (start, lines_before) = (start + bytes, lines_before + count);
+    }
+    if let Some(last) = parts.last_mut() {
+        last.is_last = true;
+    }
+    ReadWinner { path: LogPath::commit(version), parts }
 }

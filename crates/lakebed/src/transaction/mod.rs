@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use lakebed_core::action::{Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
 use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
-use lakebed_core::commit::copied::CopiedFiles;
+use lakebed_core::commit::copied::{CopiedFiles, CopiedFilesBuilder};
 use lakebed_core::commit::draft::{Draft, Removal};
 use lakebed_core::commit::info::{IDENTITY_ONLY_TAG, ROW_TRACKING_PRESERVED_TAG};
 use lakebed_core::feature::upgrade::upgrade;
@@ -189,9 +189,9 @@ impl Transaction {
     }
 
     /// Begins a collection of files that the new version takes over from another table.
-    pub fn copied_files(&self) -> Result<CopiedFiles> {
+    pub fn copied_files(&self) -> Result<CopiedFilesBuilder> {
         let properties = TableProperties::parse(&self.metadata().configuration)?;
-        Ok(CopiedFiles::new(&self.base, self.protocol(), &properties))
+        Ok(CopiedFilesBuilder::new(&self.base, self.protocol(), &properties))
     }
 
     /// Adds files of another table.

@@ -75,15 +75,3 @@ fn text(value: Value) -> Value {
         other => Value::String(other.to_string()),
     }
 }
-
-/// Sorts the string maps of an action by key. They come from hash maps, which have no order.
-pub(super) fn sort_text_maps(action: &mut Value) {
-    let Value::Object(fields) = action else { return };
-    for (key, value) in fields {
-        match value {
-            Value::Object(map) if TEXT_MAPS.contains(&key.as_str()) => map.sort_keys(),
-            Value::Object(_) if STRUCTS.contains(&key.as_str()) => sort_text_maps(value),
-            _ => {}
-        }
-    }
-}

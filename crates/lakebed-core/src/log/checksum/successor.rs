@@ -95,8 +95,18 @@ impl Successor {
         })
     }
 
+    /// Adds files that the commit adds in lines that are not read: their keys, and the sums over them.
+    pub fn add_files(&mut self, keys: &[FileKey], sums: &Tally) {
+        keys.iter().for_each(|key| self.touch_key(*key));
+        self.tally.merge(sums);
+    }
+
     fn touch(&mut self, path: &str, dv_id: Option<String>) {
-        let is_new = self.touched.insert(FileKey::new(path, dv_id.as_deref()));
+        self.touch_key(FileKey::new(path, dv_id.as_deref()));
+    }
+
+    fn touch_key(&mut self, key: FileKey) {
+        let is_new = self.touched.insert(key);
         self.is_known &= is_new && self.changes == FileChanges::Exact;
     }
 

@@ -7,7 +7,7 @@ use arrow_array::types::Int64Type;
 use super::VersionChecksum;
 use super::histogram::{DeletedRecordCounts, FileSizeHistogram};
 use crate::Result;
-use crate::action::Protocol;
+use crate::action::{Add, Protocol};
 use crate::feature::supported_features;
 use crate::log::files::{FileBatch, column};
 
@@ -65,12 +65,17 @@ impl Tally {
         Ok(())
     }
 
+    /// Counts a file of the table.
+    pub fn add_file(&mut self, add: &Add) {
+        self.count(add.size, add.deletion_vector.as_ref().map(|vector| vector.cardinality), 1);
+    }
+
     /// Adds the files of another tally, which must have started with no files.
     pub fn merge(&mut self, other: &Self) {
         self.num_files += other.num_files;
         self.size_bytes += other.size_bytes;
         match (&mut self.sizes, &other.sizes) {
-            (Some(sizes), Some(others)) => sizes.merge(others),
+            (Some(sizes), Some(others)) if sizes.sorted_bin_boundaries == others.sorted_bin_boundaries => sizes.merge(others),
             (sizes, _) => *sizes = None,
         }
         match (&mut self.vectors, &other.vectors) {

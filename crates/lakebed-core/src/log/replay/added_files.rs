@@ -40,9 +40,9 @@ impl AddedFiles {
         Self { keys, actions: Actions::Kept(files) }
     }
 
-    /// Keeps only the keys, which identify the files among the actions of these ranges.
-    pub(super) fn in_log(all: Vec<Self>, ranges: Vec<CommitRange>) -> Self {
-        Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::InLog(ranges.into()) }
+    /// Creates the files with these keys, whose actions are among those of these ranges.
+    pub(super) fn in_log(keys: Vec<FileKey>, ranges: Vec<CommitRange>) -> Self {
+        Self { keys, actions: Actions::InLog(ranges.into()) }
     }
 
     /// Returns the files that are not hidden. It returns `None` if all are hidden.

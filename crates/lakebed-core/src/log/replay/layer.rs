@@ -32,13 +32,15 @@ pub struct Layer {
     /// first.
     pub(super) added: Vec<AddedFiles>,
     pub(super) seen: HashSet<FileKey>,
+    /// Whether a commit removed a file.
+    pub(super) removes_files: bool,
 }
 
 /// Folds commits into a layer, newest first. Many small commits share a batch of files.
-#[derive(Default)]
 struct Fold {
     layer: Layer,
-    adds: FileBatchBuilder,
+    /// The actions of the current batch. `None` if only their keys are kept.
+    adds: Option<FileBatchBuilder>,
     /// The number of adds in the current batch.
     rows: usize,
     /// The adds of each part that was read, without those that a later action undid.
@@ -48,7 +50,7 @@ struct Fold {
 impl Fold {
     /// Reads lines that are older than all lines read before.
     fn read(&mut self, part: CommitLines<'_>) -> Result<()> {
-        if self.adds.is_full() {
+        if self.adds.as_ref().is_some_and(FileBatchBuilder::is_full) {
             self.end_batch()?;
         }
         // The last add of each file, or `None` if a remove follows it.
@@ -59,12 +61,15 @@ impl Fold {
                 Line::File(FileLine::Add(add)) => {
                     let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
                     last.insert(FileKey::new(&add.path, id.as_deref()), Some(self.rows));
-                    self.adds.append(&add)?;
+                    if let Some(adds) = &mut self.adds {
+                        adds.append(&add)?;
+                    }
                     self.rows += 1;
                 }
                 Line::File(FileLine::Remove(remove)) => {
                     let id = remove.deletion_vector.as_ref().map(|dv| dv.unique_id());
                     last.insert(FileKey::new(&remove.path, id.as_deref()), None);
+                    others.removes_files = true;
                 }
                 Line::Other(action) => others.set(action),
                 Line::Nothing => {}
@@ -72,7 +77,9 @@ impl Fold {
             Ok(())
         })?;
         // Only the lines of a single commit have a `commitInfo`.
-        self.adds.end_commit(others.commit_info.as_ref().is_some_and(are_complete_in));
+        if let Some(adds) = &mut self.adds {
+            adds.end_commit(others.commit_info.as_ref().is_some_and(are_complete_in));
+        }
         let added = last.iter().filter_map(|(key, row)| row.map(|row| (row, *key)));
         let mut alive: Vec<(usize, FileKey)> = added.filter(|(_, key)| !self.layer.seen.contains(key)).collect();
         alive.sort_unstable();
@@ -83,10 +90,16 @@ impl Fold {
     }
 
     fn end_batch(&mut self) -> Result<()> {
-        let files = std::mem::take(&mut self.adds).finish()?;
         self.rows = 0;
         let alive = std::mem::take(&mut self.alive);
         let (positions, keys): (Vec<usize>, Vec<FileKey>) = alive.into_iter().rev().flatten().unzip();
+        let Some(adds) = &mut self.adds else {
+            if !keys.is_empty() {
+                self.layer.added.push(AddedFiles::in_log(keys, Vec::new()));
+            }
+            return Ok(());
+        };
+        let files = std::mem::take(adds).finish()?;
         if !keys.is_empty() {
             let as_they_are = positions.iter().copied().eq(0..files.len());
             let files = if as_they_are { files } else { files.take(&positions)? };
@@ -104,7 +117,23 @@ impl Fold {
 impl Layer {
     /// Folds commits or parts of commits, which must come newest first.
     pub fn fold<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Self> {
-        let mut fold = Fold::default();
+        Self::fold_into(Some(FileBatchBuilder::default()), newest_first)
+    }
+
+    /// Folds commits or parts of commits, which must come newest first. Of the files, only the keys
+    /// are kept, and the ranges of the log from which the actions can be read again, newest first.
+    /// This is for large commits.
+    pub fn fold_keys<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>, ranges: Vec<CommitRange>) -> Result<Self> {
+        let mut layer = Self::fold_into(None, newest_first)?;
+        let keys: Vec<FileKey> = layer.added.drain(..).flat_map(|added| added.keys).collect();
+        if !keys.is_empty() {
+            layer.added.push(AddedFiles::in_log(keys, ranges));
+        }
+        Ok(layer)
+    }
+
+    fn fold_into<'a>(adds: Option<FileBatchBuilder>, newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Self> {
+        let mut fold = Fold { layer: Layer::default(), adds, rows: 0, alive: Vec::new() };
         for part in newest_first {
             // Later lines are newer.
             for piece in part.pieces(PIECE_BYTES).into_iter().rev() {
@@ -132,16 +161,6 @@ impl Layer {
         Ok(self)
     }
 
-    /// Drops the actions of the files and keeps the ranges of the log from which they can be read,
-    /// newest first. This is for large layers.
-    #[must_use]
-    pub fn leave_files(mut self, ranges: Vec<CommitRange>) -> Self {
-        if !self.added.is_empty() {
-            self.added = vec![AddedFiles::in_log(self.added, ranges)];
-        }
-        self
-    }
-
     /// Adopts an action. If a commit has two actions for one subject, the later one wins.
     fn set(&mut self, action: Action) {
         match action {
@@ -160,6 +179,7 @@ impl Layer {
 
     /// Adopts everything except files from an older layer.
     fn adopt_below(&mut self, older: Layer) {
+        self.removes_files |= older.removes_files;
         self.protocol = self.protocol.take().or(older.protocol);
         self.metadata = self.metadata.take().or(older.metadata);
         if self.commit_info.is_none() {

@@ -169,9 +169,10 @@ proptest! {
         for (run, is_joined, is_left) in runs {
             let (now, later) = rest.split_at(run.min(rest.len()));
             rest = later;
-            let layer = Layer::fold(now.iter().rev().map(|name| CommitLines::whole(texts[name].as_bytes(), name))).unwrap();
+            let lines = now.iter().rev().map(|name| CommitLines::whole(texts[name].as_bytes(), name));
             let place = |name: &&str| CommitRange { name: (*name).into(), bytes: 0..texts[name].len() as u64, lines_before: 0 };
-            let layer = if is_left { layer.leave_files(now.iter().rev().map(place).collect()) } else { layer };
+            let places = || now.iter().rev().map(place).collect();
+            let layer = if is_left { Layer::fold_keys(lines, places()) } else { Layer::fold(lines) }.unwrap();
             match layers.pop() {
                 Some(older) if is_joined => layers.push(layer.above(older).unwrap()),
                 older => layers.extend(older.into_iter().chain([layer])),
@@ -187,10 +188,9 @@ proptest! {
     ) {
         let text = text(&commit);
         let part = |piece: CommitLines<'_>| {
-            let layer = Layer::fold([piece]).unwrap();
             let start = (piece.bytes.as_ptr() as usize - text.as_ptr() as usize) as u64;
             let place = CommitRange { name: "c0".into(), bytes: start..start + piece.bytes.len() as u64, lines_before: piece.lines_before };
-            if is_left { layer.leave_files(vec![place]) } else { layer }
+            if is_left { Layer::fold_keys([piece], vec![place]) } else { Layer::fold([piece]) }.unwrap()
         };
         let parts = whole(&text).pieces(bytes).into_iter().map(part);
         let commit_layer = parts.reduce(|older, part| part.above(older).unwrap()).unwrap();

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use bytes::Bytes;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use url::Url;

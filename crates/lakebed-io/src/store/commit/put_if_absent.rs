@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lakebed_core::error::Result;
 use object_store::path::Path;
-use object_store::{ObjectStore, PutMode};
+use object_store::{ObjectStore, PutMode, PutPayload};
 
 use super::flush::{Unflushed, all_flushed};
 use super::outcome::{Existing, Put, PutOutcome};
@@ -29,18 +29,18 @@ impl Store {
     /// the client's second attempt, if the first attempt succeeded and its reply was lost. Only the
     /// content of the object shows whether this happened.
     pub async fn put_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
-        self.put_first(path, bytes, Purpose::Commit).await.map(|put| put.outcome)
+        self.put_first(path, bytes.into(), Purpose::Commit).await.map(|put| put.outcome)
     }
 
     /// Writes an object if no object has its name, and only after other objects are durable. They
     /// are flushed at the same time.
-    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, bytes: Bytes) -> Result<Put> {
+    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, content: PutPayload) -> Result<Put> {
         if !self.is_local() || self.flush() == Flush::Later {
             all_flushed(others).await?;
-            return self.put_first(path, bytes, Purpose::Commit).await;
+            return self.put_first(path, content, Purpose::Commit).await;
         }
         let begin = self.write_file(path, move |file, new| {
-            let hidden = files::begin_new(file, &bytes, new)?;
+            let hidden = files::begin_new(file, &content, new)?;
             hidden.iter().try_for_each(HiddenFile::flush)?;
             Ok(hidden)
         });
@@ -54,20 +54,20 @@ impl Store {
     /// which writer wrote it. On the local disk it is not flushed. Over a network, even the writer
     /// of the object may get `Taken`.
     pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
-        self.put_first(path, bytes, Purpose::Disposable).await.map(|put| put.outcome)
+        self.put_first(path, bytes.into(), Purpose::Disposable).await.map(|put| put.outcome)
     }
 
-    async fn put_first(&self, path: &Path, bytes: Bytes, purpose: Purpose) -> Result<Put> {
+    async fn put_first(&self, path: &Path, content: PutPayload, purpose: Purpose) -> Result<Put> {
         match self.writing() {
             Writing::Files => {
                 let flush = if purpose == Purpose::Disposable { Flush::Later } else { self.flush() };
-                let put = self.write_file(path, move |file, new| files::put(file, &bytes, Existing::Refuse, flush, new)).await;
+                let put = self.write_file(path, move |file, new| files::put(file, &content, Existing::Refuse, flush, new)).await;
                 put.map(Put::of)
             }
             Writing::ReadOnly => Err(self.read_only(path)),
-            Writing::Rename => self.put_and_rename(path, bytes).await.map(Put::of),
+            Writing::Rename => self.put_and_rename(path, content).await.map(Put::of),
             Writing::ConditionalPut => {
-                let put = || self.object_store().put_opts(path, bytes.clone().into(), PutMode::Create.into());
+                let put = || self.object_store().put_opts(path, content.clone(), PutMode::Create.into());
                 // A conditional put that is repeated may find its own object.
                 let put = if purpose == Purpose::Disposable { self.retry(put).await } else { put().await };
                 let e_tag = put.as_ref().ok().and_then(|put| put.e_tag.clone());

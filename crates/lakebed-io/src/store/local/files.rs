@@ -13,8 +13,8 @@ use std::path::{Path as FilePath, PathBuf};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use object_store::ObjectMeta;
 use object_store::path::Path;
+use object_store::{ObjectMeta, PutPayload};
 
 use crate::store::commit::outcome::{Existing, PutOutcome};
 use crate::store::local::file_path::file_path;
@@ -148,14 +148,14 @@ fn target_below(link: &FilePath, root: &Path) -> Option<Path> {
 /// Writes a file. An existing file is replaced or kept.
 pub(in crate::store) fn put(
     file: &FilePath,
-    bytes: &[u8],
+    content: &PutPayload,
     existing: Existing,
     flush: Flush,
     new: &NewFile<'_>,
 ) -> io::Result<PutOutcome> {
     let hidden = match existing {
-        Existing::Refuse => begin_new(file, bytes, new)?,
-        Existing::Replace => Some(begin(file, bytes, new)?),
+        Existing::Refuse => begin_new(file, content, new)?,
+        Existing::Replace => Some(begin(file, content, new)?),
     };
     publish(hidden, existing, flush)
 }
@@ -168,14 +168,14 @@ pub(in crate::store) struct NewFile<'a> {
 }
 
 /// Writes a file that has no name yet. Returns `None` if the name is taken.
-pub(in crate::store) fn begin_new(file: &FilePath, bytes: &[u8], new: &NewFile<'_>) -> io::Result<Option<HiddenFile>> {
+pub(in crate::store) fn begin_new(file: &FilePath, content: &PutPayload, new: &NewFile<'_>) -> io::Result<Option<HiddenFile>> {
     // A writer that is too late need not write.
-    if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, bytes, new).map(Some) }
+    if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, content, new).map(Some) }
 }
 
-fn begin(file: &FilePath, bytes: &[u8], new: &NewFile<'_>) -> io::Result<HiddenFile> {
+fn begin(file: &FilePath, content: &PutPayload, new: &NewFile<'_>) -> io::Result<HiddenFile> {
     let mut hidden = HiddenFile::create(file, new.unique, new.within)?;
-    hidden.write(bytes)?;
+    content.iter().try_for_each(|bytes| hidden.write(bytes))?;
     Ok(hidden)
 }
 

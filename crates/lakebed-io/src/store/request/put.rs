@@ -26,8 +26,8 @@ impl Store {
     async fn put_as(&self, path: &Path, bytes: Bytes, existing: Existing) -> Result<()> {
         match self.writing() {
             Writing::Files => {
-                let flush = self.flush();
-                let put = self.write_file(path, move |file, new| files::put(file, &bytes, existing, flush, new));
+                let (flush, content) = (self.flush(), PutPayload::from(bytes));
+                let put = self.write_file(path, move |file, new| files::put(file, &content, existing, flush, new));
                 if put.await? == PutOutcome::Done { Ok(()) } else { Err(self.taken(path)) }
             }
             Writing::ReadOnly => Err(self.read_only(path)),
