@@ -21,6 +21,7 @@ from lakebed.columns import Identity, column
 from lakebed.copies import FileProgress, convert
 from lakebed.detail import Checkpoint, Detail, LogCleanup, Protocol
 from lakebed.dml import Merge, MergeExplanation, MergeKey
+from lakebed.eraser import EraseMetrics, EraseResult, HoldingVersions
 from lakebed.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -86,6 +87,8 @@ __all__ = [
     "ConvertResult",
     "CorruptTableError",
     "Detail",
+    "EraseMetrics",
+    "EraseResult",
     "ExplainedConjunct",
     "Explanation",
     "FileProgress",
@@ -95,6 +98,7 @@ __all__ = [
     "HealthMeasure",
     "History",
     "HistoryEntry",
+    "HoldingVersions",
     "Identity",
     "InvalidInputError",
     "LakebedError",

@@ -17,6 +17,7 @@ from lakebed.copies import FileProgress, clone, target_storage
 from lakebed.detail import Checkpoint, Detail, LogCleanup, Protocol, protocol
 from lakebed.display import html_table
 from lakebed.dml import Merge, delete_rows, update_rows, upsert_rows
+from lakebed.eraser import erase
 from lakebed.health import Health, health_of
 from lakebed.history import History, entry
 from lakebed.input import stream
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from lakebed.checker import CheckProgress, CheckResult
+    from lakebed.eraser import EraseResult
     from lakebed.maintain import PlannedGroup, Progress
     from lakebed.repairer import RepairResult
     from lakebed.results import ChangeResult, CloneResult, OptimizeResult, RestoreResult, VacuumResult
@@ -665,6 +667,50 @@ class Table(Scannable):
             "commit_info": arguments.entries("commit_info", commit_info),
         }
         return vacuum(self, options, inventory)
+
+    @takes(Committing)
+    def erase(
+        self,
+        where: str,
+        *,
+        history: bool = False,
+        dry_run: bool = False,
+        target_file_size: int | None = None,
+        **options: Unpack[Committing],
+    ) -> EraseResult:
+        """Erases the rows for which ``where`` is true: from the table and from the bytes of its files.
+
+        Every file of the newest version that holds such a row is rewritten without it, also if the row
+        was deleted before and only a deletion vector hides it. The result lists the older versions
+        that still hold such rows, and until when. ``where`` may be ``"true"``.
+
+        - ``history=True``: if an older version holds such rows, all older versions go. Their log is
+          dropped, and files with such rows are deleted at once, change data files included. A tag of an
+          older version is an error, which names it. If no older version holds such rows, nothing goes.
+        - ``dry_run=True`` changes nothing, and returns what holds such rows.
+        - ``target_file_size``: the approximate size of new files in bytes.
+        - ``user_metadata``: a text of your own, which the history keeps. The history does not get
+          ``where``, because it names what is erased.
+        - ``timeout``: the seconds to keep trying while other writers commit first.
+
+        If an erase was interrupted, call it again.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/erase-rows", pa.table({"id": [1, 2, 3]})).table
+        >>> result = table.erase("id = 2")
+        >>> result.metrics.erased_rows, [(held.first_version, held.last_version) for held in result.older_versions]
+        (1, [(0, 0)])
+        >>> table.erase("id = 2", history=True).older_versions
+        ()
+        """
+        given = {
+            **checked(options),
+            "where": arguments.given("where", arguments.text("where", where)),
+            "history": arguments.flag("history", history),
+            "dry_run": arguments.flag("dry_run", dry_run),
+            "target_file_size": arguments.file_size("target_file_size", target_file_size),
+        }
+        return erase(self, given)
 
     def check(
         self,

@@ -64,6 +64,7 @@ def test_metrics_are_those_of_extension() -> None:
         lb.ChangeMetrics: handle.delete_rows({"where": "id = 1"})[2],
         lb.OptimizeMetrics: handle.optimize({})[2],
         lb.VacuumMetrics: handle.vacuum({})[1],
+        lb.EraseMetrics: handle.erase({"where": "id = 2"})[2],
     }
     for declared, metrics in found.items():
         assert {field.name for field in dataclasses.fields(declared)} == set(metrics)

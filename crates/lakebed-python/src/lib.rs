@@ -29,6 +29,7 @@ mod check;
 mod repair;
 mod health;
 mod vacuum;
+mod erase;
 mod changes;
 mod transaction;
 

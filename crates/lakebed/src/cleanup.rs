@@ -27,7 +27,7 @@ const UNREFERENCED_MS: i64 = 86_400_000;
 const AFTER_HIDDEN: &str = "0";
 
 /// The protocol's name of the feature that protects checkpoints.
-const PROTECTION_FEATURE: &str = "checkpointProtection";
+pub(crate) const PROTECTION_FEATURE: &str = "checkpointProtection";
 
 /// The result of a cleanup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -157,7 +157,7 @@ impl Snapshot {
 
     /// Deletes these files in this order, with the checksum files that Hadoop may have left beside
     /// them.
-    async fn delete_named<'a>(&self, folder: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    pub(crate) async fn delete_named<'a>(&self, folder: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
         let mut paths = Vec::new();
         for name in names {
             let path = self.store().path_of(&format!("{folder}/{name}"))?;
@@ -190,8 +190,13 @@ impl Snapshot {
     /// Returns the sidecars that any checkpoint names. A checkpoint that cannot be read is an
     /// error, because its sidecars are unknown.
     async fn named_sidecars(&self) -> Result<HashSet<String>> {
+        self.sidecars_named_by(log::list_log(self.store(), None).await?).await
+    }
+
+    /// Returns the sidecars that the checkpoints among these files name.
+    pub(crate) async fn sidecars_named_by(&self, files: Vec<ListedLogFile>) -> Result<HashSet<String>> {
         let mut named = HashSet::new();
-        for file in log::list_log(self.store(), None).await? {
+        for file in files {
             let LogKind::Checkpoint(kind @ (CheckpointKind::Classic | CheckpointKind::Uuid { .. })) = file.path.kind else {
                 continue;
             };

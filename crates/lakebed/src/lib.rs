@@ -41,6 +41,7 @@ pub mod check;
 pub mod repair;
 pub mod health;
 pub mod vacuum;
+pub mod erase;
 pub mod changes;
 pub mod table_transaction;
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub(crate) enum HistoryOf {
     Restore,
     Clone,
     Convert,
+    Erase,
 }
 
 /// A metric, which may be unknown.

@@ -10,10 +10,14 @@ mod state;
 mod v2;
 mod written;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use lakebed_core::action::Action;
 use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::checkpoint::write::{CheckpointRows, TableHead};
 use lakebed_core::log::checksum::{Tally, VersionChecksum};
+use lakebed_core::log::files::FileKey;
 use lakebed_core::log::hint::Hint;
 use lakebed_core::path::LogPath;
 use lakebed_core::property::CheckpointPolicy;
@@ -68,11 +72,17 @@ impl Snapshot {
     /// # }
     /// ```
     pub async fn checkpoint(&self) -> Result<CheckpointOutcome> {
+        self.checkpoint_without(&Arc::default()).await
+    }
+
+    /// Writes a checkpoint without the tombstones of these paths. Their files must not exist any
+    /// more, or be about to be deleted.
+    pub(crate) async fn checkpoint_without(&self, forgotten: &Arc<HashSet<FileKey>>) -> Result<CheckpointOutcome> {
         self.refuse_pending("a checkpoint")?;
         check_write(self.by_log().await?.protocol(), self.url())?;
         let mut log = self.readable_log().await?;
         loop {
-            match log.snapshot().write_checkpoint().await {
+            match log.snapshot().write_checkpoint(forgotten).await {
                 // All log files except the commits can be replaced. So the state is built again
                 // without the file that was broken.
                 Err(error) => log.mend(error).await?,
@@ -81,8 +91,8 @@ impl Snapshot {
         }
     }
 
-    async fn write_checkpoint(&self) -> Result<CheckpointOutcome> {
-        let state = CheckpointState::read(self).await?;
+    async fn write_checkpoint(&self, forgotten: &Arc<HashSet<FileKey>>) -> Result<CheckpointOutcome> {
+        let state = CheckpointState::read(self, Arc::clone(forgotten)).await?;
         let others = state.others().to_vec();
         let rows = self.checkpoint_rows(&others)?;
         let written = match self.writes_v2() {

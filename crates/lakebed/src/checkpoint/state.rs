@@ -1,17 +1,18 @@
 //! The state of a version as a stream of rows, in groups of bounded size.
 
+use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, BooleanArray, RecordBatch};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use lakebed_core::action::Action;
 use lakebed_core::action::json::CommitLines;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::checkpoint::write::{ActionRows, CheckpointRows, Tombstones, old_tombstones, state_actions};
-use lakebed_core::log::files::FileBatch;
+use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_core::log::replay::Layers;
 use lakebed_io::checkpoint::{self, Content, Encoder, RowGroup};
 use lakebed_io::log;
@@ -40,6 +41,8 @@ pub(super) struct CheckpointState {
     others: Vec<Action>,
     /// The old checkpoint, on which the commits build.
     old: Option<Content>,
+    /// The paths of files whose tombstones are left out.
+    forgotten: Arc<HashSet<FileKey>>,
 }
 
 /// Rows that become one row group or one sidecar.
@@ -78,13 +81,13 @@ pub(crate) async fn other_actions(snapshot: &Snapshot) -> Result<Vec<Action>> {
 
 impl CheckpointState {
     /// Reads all actions except those of files.
-    pub(super) async fn read(snapshot: &Snapshot) -> Result<Self> {
+    pub(super) async fn read(snapshot: &Snapshot, forgotten: Arc<HashSet<FileKey>>) -> Result<Self> {
         let others = other_actions(snapshot).await?;
         let old = match &snapshot.segment().checkpoint {
             Some(files) => Some(checkpoint::open(snapshot.store(), files).await?),
             None => None,
         };
-        Ok(Self { snapshot: snapshot.clone(), others, old })
+        Ok(Self { snapshot: snapshot.clone(), others, old, forgotten })
     }
 
     /// Returns all actions except those of files.
@@ -97,7 +100,7 @@ impl CheckpointState {
         produce(1, |sender| async move {
             let mut group = CheckpointGroup::default();
             first.into_iter().for_each(|rows| group.push(GroupRows::Others(rows)));
-            let mut sink = GroupSender { sender: &sender, group };
+            let mut sink = GroupSender { sender: &sender, group, forgotten: &self.forgotten };
             self.send_files(&mut sink).await?;
             self.send_tombstones(&mut sink).await?;
             sink.flush().await
@@ -149,10 +152,19 @@ async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, si
     Ok(())
 }
 
+/// Returns the tombstones of other paths.
+fn without(tombstones: RecordBatch, forgotten: &HashSet<FileKey>) -> Result<RecordBatch> {
+    let files = FileBatch::new(tombstones)?;
+    let is_kept = |path: Option<&str>| Some(!forgotten.contains(&FileKey::new(path.unwrap_or_default(), None)));
+    let keep: BooleanArray = files.paths()?.iter().map(is_kept).collect();
+    Ok(files.filter(&keep)?.batch().clone())
+}
+
 /// Collects pieces into groups and sends them.
 struct GroupSender<'a> {
     sender: &'a Sender<Result<CheckpointGroup>>,
     group: CheckpointGroup,
+    forgotten: &'a HashSet<FileKey>,
 }
 
 impl GroupSender<'_> {
@@ -162,6 +174,10 @@ impl GroupSender<'_> {
     }
 
     async fn push_tombstones(&mut self, batch: Option<RecordBatch>) -> Result<()> {
+        let batch = match batch {
+            Some(batch) if !self.forgotten.is_empty() => Some(without(batch, self.forgotten)?),
+            batch => batch,
+        };
         match batch.filter(|batch| batch.num_rows() > 0) {
             Some(batch) => self.push(GroupRows::Tombstones(batch)).await,
             None => Ok(()),

@@ -272,7 +272,7 @@ fn not_told(snapshot: &Snapshot, Application { id, version, .. }: &Application) 
 }
 
 /// Refuses a change of an append-only table. This check comes before any read.
-fn refuse_append_only(snapshot: &Snapshot) -> Result<()> {
+pub(crate) fn refuse_append_only(snapshot: &Snapshot) -> Result<()> {
     if !snapshot.properties().append_only {
         return Ok(());
     }

@@ -12,6 +12,7 @@ pub mod merge;
 pub mod write;
 
 pub use crate::rows::effects::Effects;
+pub(crate) use change::refuse_append_only;
 pub use change::{ChangeMetrics, ChangeOptions, ChangeOutcome};
 pub use delete::{Delete, DeleteOptions};
 pub use update::{Update, UpdateOptions};

@@ -66,6 +66,13 @@ impl DeletedRows {
         self.whole.is_empty() && self.parts.is_empty() && self.named.is_empty()
     }
 
+    /// Returns the same with files that leave the table as a whole, because their other rows were
+    /// copied to new files.
+    pub(crate) fn as_whole_files(mut self) -> Self {
+        self.whole.extend(self.parts.drain(..).map(|part| part.file));
+        self
+    }
+
     /// Returns the number of deleted rows, or `None` if the log does not have the row count of a
     /// whole file.
     pub(crate) fn rows(&self) -> Result<Option<u64>> {

@@ -83,6 +83,12 @@ impl Rewrite {
         })
     }
 
+    /// Returns a change that copies the rows that stay, also if the table marks deleted rows with
+    /// deletion vectors.
+    pub(crate) fn copying(self) -> Self {
+        Self { notes_vectors: false, ..self }
+    }
+
     /// Returns the URL of the table.
     pub(crate) fn table(&self) -> &str {
         self.snapshot.url()

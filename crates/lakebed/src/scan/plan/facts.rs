@@ -16,6 +16,12 @@ pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArr
     Ok(and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?)
 }
 
+/// Returns for each of these files whether its partition may hold rows that match the predicate of
+/// the pruner.
+pub(crate) fn partition_may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArray> {
+    Ok(pruner.prune_candidates(batch.len(), &partition_arrays(pruner, batch)?)?)
+}
+
 /// Facts of the log about some files, as far as a predicate needs them.
 #[derive(Clone)]
 pub(super) struct LogFacts {

@@ -20,7 +20,7 @@ use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_expr::Filter;
 use lakebed_expr::prune::{ConjunctCounts, Pruner};
 
-pub(crate) use self::facts::may_match;
+pub(crate) use self::facts::{may_match, partition_may_match};
 use self::footers::Footers;
 pub(crate) use self::of_rows::row_counts;
 use crate::metrics::PlanMetrics;
