@@ -705,7 +705,7 @@ class Table(Scannable):
         """
         given = {
             **checked(options),
-            "where": arguments.given("where", arguments.text("where", where)),
+            "where": arguments.given("where", arguments.words("where", where)),
             "history": arguments.flag("history", history),
             "dry_run": arguments.flag("dry_run", dry_run),
             "target_file_size": arguments.file_size("target_file_size", target_file_size),

@@ -7,6 +7,7 @@ mod check;
 mod checkpoint;
 mod clone;
 mod dml;
+mod erase;
 mod house;
 mod model;
 mod optimize;

@@ -179,6 +179,11 @@ impl ObservedStore {
         self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, spared, times: 1 });
     }
 
+    /// Fails all requests after `spared` ones, as if the process had died.
+    pub fn die_after(&self, spared: usize) {
+        self.failing.lock().unwrap().push(Failing { suffix: String::new(), fault: Fault::Denied, spared, times: usize::MAX });
+    }
+
     /// Hides objects from listings if their name ends with `suffix`. The objects exist all the
     /// same, as if another process had created them during the listing.
     pub fn unlist(&self, suffix: &str) {

@@ -38,6 +38,7 @@ PAGES = [
     "docs/check.md",
     "docs/copies.md",
     "docs/deltalake.md",
+    "docs/erase.md",
     "docs/guide.md",
     "docs/transactions.md",
     "docs/versions.md",

@@ -219,7 +219,7 @@ impl Snapshot {
 
     /// Deletes abandoned uploads into the log: hidden files that end in `.tmp` or `.tmp.3`, as
     /// Hadoop's clients leave them.
-    async fn delete_leftovers(&self) -> Result<u64> {
+    pub(crate) async fn delete_leftovers(&self) -> Result<u64> {
         let before_ms = cutoff_ms(self.env().now_ms(), UNREFERENCED_MS);
         let folder = self.store().path_of(LOG_DIR)?;
         let hidden = self.store().list_between(&folder, "", Some(AFTER_HIDDEN)).await?;

@@ -21,7 +21,7 @@ use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 
 /// The folder of the manifests.
-const FOLDER: &str = "_symlink_format_manifest";
+pub(crate) const MANIFEST_DIR: &str = "_symlink_format_manifest";
 /// The name of a manifest.
 const MANIFEST: &str = "manifest";
 /// The number of requests at a time.
@@ -56,7 +56,7 @@ impl Snapshot {
     /// Writes the manifests of the partitions that the commit of this version changed. If there are
     /// no manifests yet, all are written.
     pub(crate) async fn update_symlink_manifest(&self, lines: &Bytes) -> Result<ManifestOutcome> {
-        let folder = self.store().path_of(FOLDER)?;
+        let folder = self.store().path_of(MANIFEST_DIR)?;
         let found = self.store().list_folder(&folder, None).await?;
         let Some(changed) = self.changed_folders(lines)?.filter(|_| !found.objects.is_empty() || !found.folders.is_empty())
         else {
@@ -148,7 +148,7 @@ impl Snapshot {
 
     /// Returns the folders of partitions that have a manifest.
     async fn existing_manifests(&self) -> Result<BTreeSet<String>> {
-        let root = self.store().path_of(FOLDER)?;
+        let root = self.store().path_of(MANIFEST_DIR)?;
         let (mut found, mut folders) = (BTreeSet::new(), vec![root.clone()]);
         while !folders.is_empty() {
             let list = |folder: Path| async move { self.list_all(folder).await };
@@ -185,5 +185,5 @@ impl Snapshot {
 
 fn manifest_path(snapshot: &Snapshot, folder: &str) -> Result<Path> {
     let slash = if folder.is_empty() { "" } else { "/" };
-    snapshot.store().path_of(&format!("{FOLDER}/{folder}{slash}{MANIFEST}"))
+    snapshot.store().path_of(&format!("{MANIFEST_DIR}/{folder}{slash}{MANIFEST}"))
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{RowColumn, RowColumnKind, Scan, ScanFile, ScanSpec};
@@ -13,6 +13,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The name of the column with the index of the file. No table has a column of this name.
 const FILE_COLUMN: &str = "\u{0}file";
+
+/// The number of files that are decided at a time if one of them cannot be read.
+const AT_ONCE: usize = 16;
 
 /// Whether a file holds matching rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,16 +41,15 @@ pub(super) async fn find(scan: &Scan, spec: &ScanSpec, files: Vec<ScanFile>) -> 
         Ok(found) => Ok((0..files.len()).map(|file| held(found.contains(&file))).collect()),
         // One of them cannot be read. The others decide by themselves.
         Err(error) if is_of_file(&error) => {
-            let mut all = Vec::with_capacity(files.len());
-            for file in files {
-                all.push(match find_all(scan, spec, vec![file]).await {
-                    Ok(found) => held(!found.is_empty()),
-                    Err(error) if error.is_not_found() => HeldRows::Missing,
-                    Err(error) if is_of_file(&error) => HeldRows::Undecided,
-                    Err(error) => return Err(error),
-                });
-            }
-            Ok(all)
+            let decide = |file| async move {
+                match find_all(scan, spec, vec![file]).await {
+                    Ok(found) => Ok(held(!found.is_empty())),
+                    Err(error) if error.is_not_found() => Ok(HeldRows::Missing),
+                    Err(error) if is_of_file(&error) => Ok(HeldRows::Undecided),
+                    Err(error) => Err(error),
+                }
+            };
+            stream::iter(files).map(decide).buffered(AT_ONCE).try_collect().await
         }
         Err(error) => Err(error),
     }

@@ -32,6 +32,7 @@ use crate::cleanup::PROTECTION_FEATURE;
 use crate::rows::selection::Selection;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::snapshot::{commit_info, load};
+use crate::symlink_manifest::MANIFEST_DIR;
 use crate::transaction::{Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
 
@@ -86,6 +87,7 @@ pub(super) async fn erase(
     let checkpoint = drop.checkpoint(account).await?;
     drop.delete_files(account, metrics).await?;
     drop.delete_log(&checkpoint, account, metrics).await?;
+    metrics.deleted_log_files += drop.fence.delete_leftovers().await?;
     let snapshot = load(table.store().clone(), table.env().clone(), Some(first)).await?;
     tracing::info!(table = table.store().url(), first_version = first, "history erased");
     Ok(snapshot)
@@ -160,8 +162,12 @@ impl DroppedHistory {
 
     /// Removes the folders that are empty now, because their names may have partition values.
     async fn remove_folders(&self, names: &BTreeSet<String>) -> Result<()> {
-        let folders = |name: &String| name.match_indices('/').map(|(end, _)| name[..end].to_owned()).collect::<Vec<_>>();
-        let folders: BTreeSet<String> = names.iter().flat_map(folders).collect();
+        let folders = |name: &String| {
+            name.match_indices('/').map(|(end, _)| name.get(..end).unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        let of_files: BTreeSet<String> = names.iter().flat_map(folders).collect();
+        let of_manifests = of_files.iter().map(|folder| format!("{MANIFEST_DIR}/{folder}"));
+        let folders: Vec<String> = of_files.iter().cloned().chain(of_manifests).collect();
         let mut folders = folders.iter().map(|folder| self.store().path_of(folder)).collect::<Result<Vec<_>>>()?;
         folders.sort_unstable_by_key(|folder| std::cmp::Reverse(folder.as_ref().matches('/').count()));
         self.store().remove_empty_folders(&folders).await?;

@@ -12,6 +12,7 @@ use futures::{StreamExt, TryStreamExt};
 use lakebed_core::action::json::{FileLine, Line, each_line};
 use lakebed_core::action::{Action, DeletionVectorDescriptor};
 use lakebed_core::dv::{self, DvLocation};
+use lakebed_core::feature::check_read;
 use lakebed_core::log::files::FileKey;
 use lakebed_core::path::{FilePath, LogPath};
 use lakebed_io::log::{self, CommitPart};
@@ -134,6 +135,11 @@ impl CommitReader {
             Line::Other(Action::Cdc(cdc)) => {
                 self.push(&FilePath::parse(&cdc.path)?, Some(cdc.size), &mut removed);
                 Ok(())
+            }
+            // A later commit has allowed the table to be read again, so this one is a placeholder: an
+            // erase has dropped the commit that named the files.
+            Line::Other(Action::Protocol(protocol)) => {
+                check_read(&protocol, &part.name).map_err(|error| needs_full(error.message()))
             }
             _ => Ok(()),
         })?;
