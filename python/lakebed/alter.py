@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakebed import arguments
 from lakebed.columns import Identity, described, named, typed
 from lakebed.errors import InvalidInputError
+from lakebed.results import DropFeatureMetrics, DropFeatureResult
 from lakebed.values import shown
 
 if TYPE_CHECKING:
@@ -314,6 +315,43 @@ class Alter:
         """
         return self._apply("add_feature", name=named("name", name))
 
+    def drop_feature(self, name: str, *, truncate_history: bool = False) -> DropFeatureResult:
+        """Drops the table feature ``name``, so that readers and writers need not support it any more.
+
+        What only tells how rows are stored is changed first, in commits of its own: files with
+        deletion vectors are rewritten, and so are those with the physical names of column mapping or
+        with types from before a type change. What a table means to its users is in the way: a
+        constraint, a generated column, a column of a type. The error names everything that is in
+        the way, with the call that removes it.
+
+        If readers need the feature, versions from before the drop stay readable for readers that
+        support it: the feature ``checkpointProtection`` is added, which keeps their checkpoints.
+        ``truncate_history=True`` deletes these versions instead. They must be older than the property
+        ``delta.dropFeatureTruncateHistory.retentionDuration``, by default 24 hours. Until then the
+        call only prepares the table, and raises an error that says when the same call will succeed.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> vectors = {"delta.enableDeletionVectors": True}
+        >>> table = lb.write("memory://docs/drop-feature", pa.table({"id": [1, 2]}), properties=vectors).table
+        >>> _ = table.delete("id = 2")
+        >>> result = table.alter.drop_feature("deletionVectors")
+        >>> result.metrics.deletion_vectors_removed, result.protected_before == result.version
+        (1, True)
+        >>> result.table.protocol.min_reader_version
+        1
+        """
+        options = {**self._options, "truncate_history": arguments.flag("truncate_history", truncate_history)}
+        made, feature, protected_before, first_version, metrics = self._table._table.drop_feature(named("name", name), options)
+        newer = self._table._with(made)
+        return DropFeatureResult(
+            version=newer.version,
+            metrics=DropFeatureMetrics(**metrics),
+            feature=feature,
+            protected_before=protected_before,
+            first_version=first_version,
+            table=newer,
+        )
+
 
 class AlterTogether(Alter):
     """Changes that become one commit at the end of the ``with`` block. See :meth:`Alter.together`.
@@ -338,6 +376,10 @@ class AlterTogether(Alter):
         changes, self._changes = self._changes, None
         if kind is None and changes:
             self._table = self._table._with(self._table._table.alter(changes, self._options))
+
+    def drop_feature(self, name: str, *, truncate_history: bool = False) -> DropFeatureResult:
+        """Is not possible together with other changes, because it needs several commits."""
+        raise InvalidInputError(f"drop_feature({shown(name)}) needs commits of its own: call it outside of together()")
 
     def _apply(self, change: str, **fields: Any) -> Table:
         if self._changes is None:

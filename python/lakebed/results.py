@@ -19,6 +19,8 @@ __all__ = [
     "CommitResult",
     "ConvertMetrics",
     "ConvertResult",
+    "DropFeatureMetrics",
+    "DropFeatureResult",
     "ManifestResult",
     "OperationResult",
     "OptimizeMetrics",
@@ -284,6 +286,33 @@ class RestoreResult(Result[RestoreMetrics]):
     committed: bool
     #: Whether it was a dry run: ``metrics`` are those that the restore would have.
     dry_run: bool
+
+
+@dataclass(frozen=True)
+class DropFeatureMetrics:
+    """The work of a drop of a table feature."""
+
+    #: Committed versions.
+    commits: int = 0
+    #: Rewritten files, the files in their place, and the rewritten files that had a deletion vector.
+    removed_files: int = 0
+    added_files: int = 0
+    deletion_vectors_removed: int = 0
+    #: Deleted commits, checkpoints, log compactions and checksums.
+    deleted_log_files: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropFeatureResult(Result[DropFeatureMetrics]):
+    """The result of a drop of a table feature."""
+
+    #: The feature, by its name in the protocol.
+    feature: str
+    #: Versions before this one need the feature, and their checkpoints are protected. None if no
+    #: reader needs the feature, or if these versions were deleted.
+    protected_before: int | None
+    #: The oldest version that is left, if older ones were deleted.
+    first_version: int | None
 
 
 @dataclass(frozen=True)

@@ -691,6 +691,8 @@ class Table(Scannable):
         - ``target_file_size``: the approximate size of new files in bytes.
         - ``user_metadata``: a text of your own, which the history keeps. The history does not get
           ``where``, because it names what is erased.
+        - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
+          the history keeps as values of JSON. Entries that lakebed records are refused.
         - ``timeout``: the seconds to keep trying while other writers commit first.
 
         If an erase was interrupted, call it again.

@@ -7,6 +7,7 @@ mod check;
 mod checkpoint;
 mod clone;
 mod dml;
+mod drop_feature;
 mod erase;
 mod house;
 mod model;

@@ -336,6 +336,22 @@ def test_history_erase_refuses_tags_by_name(tmp_path: Path) -> None:
     assert names(result.table) == ["ann"]
 
 
+def test_history_erase_refuses_versions_kept_by_vacuum(tmp_path: Path) -> None:
+    table = lb.write(tmp_path / "t", people("ann", MARK)).table.append(people("bob", start=3)).table
+    table.vacuum(keep_versions=[0])
+    with pytest.raises(lb.InvalidInputError) as caught:
+        table.erase(WHERE, history=True)
+    assert str(caught.value) == (
+        f"{table.uri}: older versions hold rows to erase, so all older versions would go, but the last vacuum kept some of them: "
+        "[0]. Vacuum without keep_versions first, or erase without history"
+    )
+    (held,) = table.erase(WHERE).older_versions
+    assert (held.first_version, held.log_until) == (0, None)
+    table.vacuum()
+    table.erase(WHERE, history=True)
+    assert holders(tmp_path / "t") == []
+
+
 def test_dropped_version_is_not_found(tmp_path: Path) -> None:
     table = lb.write(tmp_path / "t", people("ann", MARK)).table
     old = lb.Table(tmp_path / "t", version=0)

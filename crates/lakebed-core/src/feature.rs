@@ -3,9 +3,10 @@
 //!
 //! [`check_read`] checks whether a table may be read, and [`check_write`] whether it may be
 //! written. [`upgrade`](mod@upgrade) adds features to a table, for example those that a caller's
-//! properties request ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table
-//! Features".
+//! properties request ([`given`]), and [`downgrade`](mod@downgrade) drops a feature. PROTOCOL "Table
+//! Features" and "Valid Feature Names in Table Features".
 
+pub mod downgrade;
 pub mod given;
 pub mod upgrade;
 mod used;

@@ -25,6 +25,7 @@ mod file_progress;
 mod clone;
 mod convert;
 mod optimize;
+mod drop_feature;
 mod check;
 mod repair;
 mod health;

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use lakebed_core::action::Action;
+use lakebed_core::feature::downgrade::CHECKPOINT_PROTECTION;
 use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::cleanup::{CleanupPlan, CleanupRules, cutoff_ms, plan};
@@ -23,11 +24,10 @@ use crate::{Error, Result, Snapshot};
 /// belong to a writer that is still at work.
 const UNREFERENCED_MS: i64 = 86_400_000;
 
+const MINUTE_MS: i64 = 60_000;
+
 /// The first name in a folder that no hidden file can have.
 const AFTER_HIDDEN: &str = "0";
-
-/// The protocol's name of the feature that protects checkpoints.
-pub(crate) const PROTECTION_FEATURE: &str = "checkpointProtection";
 
 /// The result of a cleanup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,14 +53,25 @@ impl Snapshot {
         self.refuse_pending("a cleanup of the log")?;
         // A deletion cannot be undone, so the retention period is read from the log and not from a
         // checksum alone.
-        self.by_log().await?.delete_expired().await
+        let snapshot = self.by_log().await?;
+        let cutoff_ms = cutoff_ms(self.env().now_ms(), snapshot.properties().log_retention_ms);
+        snapshot.delete_older_than(cutoff_ms).await
     }
 
-    async fn delete_expired(&self) -> Result<CleanupOutcome> {
+    /// Deletes the files of the log that no version within a retention period needs, as
+    /// [`clean_up_log`](Self::clean_up_log) does. As in Delta Spark, the period begins at a full
+    /// minute.
+    pub(crate) async fn truncate_log(&self, retention_ms: i64) -> Result<CleanupOutcome> {
+        self.refuse_pending("a cleanup of the log")?;
+        let moment_ms = self.env().now_ms().saturating_sub(retention_ms);
+        self.by_log().await?.delete_older_than(moment_ms.saturating_sub(moment_ms.rem_euclid(MINUTE_MS))).await
+    }
+
+    async fn delete_older_than(&self, cutoff_ms: i64) -> Result<CleanupOutcome> {
         check_write(self.protocol(), self.url())?;
         let listed = log::list_log(self.store(), None).await?;
         let mut outcome = CleanupOutcome::default();
-        let Some(plan) = self.plan_cleanup(&listed).await? else { return Ok(outcome) };
+        let Some(plan) = self.plan_cleanup(&listed, cutoff_ms).await? else { return Ok(outcome) };
         if self.writes_v2()
             && let Some(newest) = segment::plan(&listed, None, &HashSet::new())?.checkpoint
             && !has_classic(&listed, newest.version)
@@ -87,10 +98,9 @@ impl Snapshot {
     }
 
     /// Returns a plan that rests on a readable checkpoint.
-    async fn plan_cleanup(&self, listed: &[ListedLogFile]) -> Result<Option<CleanupPlan>> {
-        let cutoff_ms = cutoff_ms(self.env().now_ms(), self.properties().log_retention_ms);
+    async fn plan_cleanup(&self, listed: &[ListedLogFile], cutoff_ms: i64) -> Result<Option<CleanupPlan>> {
         let Some(cutoff_version) = self.newest_until(listed, cutoff_ms).await? else { return Ok(None) };
-        let is_protected = supported_features(self.protocol()).contains(&PROTECTION_FEATURE);
+        let is_protected = supported_features(self.protocol()).contains(&CHECKPOINT_PROTECTION);
         let protected_before = if is_protected { self.properties().require_checkpoint_protection_before_version } else { 0 };
         let pinned = self.kept_versions()?;
         let mut rules = CleanupRules { cutoff_version, protected_before, pinned, unusable: HashSet::new() };
@@ -143,7 +153,7 @@ impl Snapshot {
 
     /// Returns the time at which a version was committed: its in-commit timestamp if the table has
     /// them, else the time of its file.
-    async fn time_ms(&self, path: &LogPath, file_time_ms: i64) -> Result<i64> {
+    pub(crate) async fn time_ms(&self, path: &LogPath, file_time_ms: i64) -> Result<i64> {
         let properties = self.properties();
         let since = properties.in_commit_timestamp_enablement_version.unwrap_or(0);
         if !properties.in_commit_timestamps || path.version < since {

@@ -37,6 +37,7 @@ pub mod diff;
 pub mod clone;
 pub mod convert;
 pub mod optimize;
+pub mod drop_feature;
 pub mod check;
 pub mod repair;
 pub mod health;

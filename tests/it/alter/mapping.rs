@@ -22,7 +22,7 @@ async fn mapping_of_existing_table_keeps_names() {
     let refused = [
         (
             "none",
-            "property delta.columnMapping.mode: it is name and cannot become none, because the data files have the physical names of the columns; write the rows to a new table",
+            "property delta.columnMapping.mode: it is name and cannot become none, because the data files have the physical names of the columns; drop the table feature columnMapping, which rewrites them",
         ),
         (
             "id",

@@ -23,7 +23,8 @@ impl Draft {
     /// Change data files are collected. They describe the operations one by one, so the caller has
     /// to combine them.
     pub fn then(&mut self, later: Self) -> Result<Vec<Add>> {
-        let Self { protocol, metadata, adds, restored, copied, removes, vectors, cdc, transactions, domains } = later;
+        let Self { protocol, metadata, adds, restored, copied, removes, tombstones, vectors, cdc, transactions, domains } = later;
+        self.tombstones.extend(tombstones);
         if !restored.is_empty() || copied.is_some() || !self.restored.is_empty() || self.copied.is_some() {
             return Err(Error::internal("a restore or a copy of another table needs a commit of its own"));
         }

@@ -17,6 +17,7 @@ use super::row_ids;
 use super::winner::Winner;
 use crate::action::Metadata;
 use crate::error::ConflictKind;
+use crate::feature::downgrade::drops_feature;
 use crate::feature::{check_read, check_write, supported_features};
 use crate::log::files::FileBatch;
 use crate::property::IsolationLevel;
@@ -98,6 +99,10 @@ struct ConflictCheck<'a> {
 
 impl ConflictCheck<'_> {
     fn protocol(&self, base: &Base) -> Result<()> {
+        // A feature is dropped only on top of the version that was found not to use it.
+        if self.pending.draft.protocol.as_ref().is_some_and(|protocol| drops_feature(&base.protocol, protocol)) {
+            return Err(self.conflict(ConflictKind::ProtocolChanged, "it may use the table feature that is being dropped"));
+        }
         let Some(protocol) = &self.winner.protocol else { return Ok(()) };
         let table = self.pending.table;
         if let Err(error) = check_read(protocol, table).and_then(|()| check_write(protocol, table)) {

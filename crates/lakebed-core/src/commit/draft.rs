@@ -11,6 +11,8 @@ use bytes::Bytes;
 use crate::action::{Action, Add, Cdc, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, SetTransaction};
 use crate::dv::DeletionVector;
 use crate::error::ConflictKind;
+use crate::feature::downgrade::CHECKPOINT_PROTECTION;
+use crate::feature::supported_features;
 use crate::log::files::FileBatch;
 use crate::property::{IsolationLevel, TableProperties};
 use crate::{Error, ErrorKind, Result};
@@ -24,7 +26,8 @@ use super::row_ids::{self, RowIds};
 /// The properties that record the beginning of in-commit timestamps, if the table did not have them
 /// from its first version.
 const ENABLEMENT: [&str; 2] = ["delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"];
-const CHECKPOINT_PROTECTION: &str = "delta.requireCheckpointProtectionBeforeVersion";
+/// The property that names the version before which checkpoints are protected.
+const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 /// The changes that a transaction makes.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +45,9 @@ pub struct Draft {
     pub copied: Option<CopiedFiles>,
     /// Files that are removed from the table.
     pub removes: Vec<Removal>,
+    /// Tombstones of files that no `add` names: files with deletion vectors. Vacuums of writers
+    /// that know no deletion vectors keep these files for the retention period.
+    pub tombstones: Vec<String>,
     /// Files that lose rows.
     pub vectors: Vec<VectorChange>,
     /// Change data files.
@@ -87,7 +93,7 @@ impl Draft {
     /// Returns whether the draft changes nothing.
     pub fn is_empty(&self) -> bool {
         let has_actions = self.protocol.is_some() || self.metadata.is_some() || self.has_file_actions() || !self.cdc.is_empty();
-        !has_actions && self.transactions.is_empty() && self.domains.is_empty()
+        !has_actions && self.transactions.is_empty() && self.domains.is_empty() && self.tombstones.is_empty()
     }
 
     /// Returns whether files are added or removed.
@@ -104,7 +110,7 @@ impl Draft {
     /// do not matter in this case.
     pub fn is_blind_append(&self, reads: &Reads) -> bool {
         let removes = self.removes.iter().any(|removal| !removal.files.is_empty()) || !self.vectors.is_empty();
-        !removes && self.copied.is_none() && self.cdc.is_empty() && !reads.is_of_data()
+        !removes && self.tombstones.is_empty() && self.copied.is_none() && self.cdc.is_empty() && !reads.is_of_data()
     }
 
     /// Returns the isolation level. Commits that only move rows need not consider rows that other
@@ -154,6 +160,7 @@ impl Draft {
     ) -> Result<Rendered> {
         let version = base.next_version();
         let mut lines = Lines::default();
+        let features = supported_features(self.protocol.as_ref().unwrap_or(&base.protocol));
         let after = self.properties_after(base)?;
         let timestamp = after.in_commit_timestamps.then(|| in_commit_timestamp(base, now_ms));
         lines.push(Action::CommitInfo(commit_info(operation, told, now_ms, timestamp)))?;
@@ -161,7 +168,11 @@ impl Draft {
             lines.push(Action::Protocol(protocol.clone()))?;
         }
         if let Some(metadata) = &self.metadata {
-            let metadata = with_history(metadata, base, version, timestamp);
+            let mut metadata = with_history(metadata, base, version, timestamp);
+            // The property ends only with its feature.
+            if features.contains(&CHECKPOINT_PROTECTION) || !supported_features(&base.protocol).contains(&CHECKPOINT_PROTECTION) {
+                keep_property(&mut metadata.configuration, PROTECTED_BEFORE, base);
+            }
             lines.push(Action::Metadata(metadata))?;
         }
         for transaction in &self.transactions {
@@ -179,7 +190,11 @@ impl Draft {
         }
         for files in &self.restored {
             for add in files.to_adds()? {
-                let add = Add { data_change: true, ..add };
+                let mut add = Add { data_change: true, ..add };
+                if !features.contains(&"rowTracking") {
+                    // The row ids of an older version mean nothing after row tracking was dropped.
+                    (add.base_row_id, add.default_row_commit_version) = (None, None);
+                }
                 lines.push(Action::Add(with_row_ids(&add, row_ids.as_mut())?))?;
             }
         }
@@ -205,6 +220,9 @@ impl Draft {
             for add in removal.files.to_adds()? {
                 lines.push(Action::Remove(remove(add, now_ms, removal.data_change)))?;
             }
+        }
+        for path in &self.tombstones {
+            lines.push(Action::Remove(tombstone(path, now_ms)))?;
         }
         Ok(())
     }
@@ -251,8 +269,7 @@ fn in_commit_timestamp(base: &Base, now_ms: i64) -> i64 {
     base.in_commit_timestamp.map_or(now_ms, |before| now_ms.max(before.saturating_add(1)))
 }
 
-/// Returns metadata with the properties that older versions need: the beginning of in-commit
-/// timestamps, and the checkpoints that must stay.
+/// Returns metadata with the properties that tell since when the table has in-commit timestamps.
 fn with_history(metadata: &Metadata, base: &Base, version: u64, in_commit_timestamp: Option<i64>) -> Metadata {
     let mut metadata = metadata.clone();
     let configuration = &mut metadata.configuration;
@@ -266,7 +283,6 @@ fn with_history(metadata: &Metadata, base: &Base, version: u64, in_commit_timest
         }
         _ => {}
     }
-    keep_property(configuration, CHECKPOINT_PROTECTION, base);
     metadata
 }
 
@@ -298,6 +314,23 @@ fn remove(add: Add, now_ms: i64, data_change: bool) -> Remove {
         deletion_vector: add.deletion_vector,
         base_row_id: add.base_row_id,
         default_row_commit_version: add.default_row_commit_version,
+    }
+}
+
+/// Returns the tombstone of a file that is no data file.
+fn tombstone(path: &str, now_ms: i64) -> Remove {
+    Remove {
+        path: path.to_owned(),
+        deletion_timestamp: Some(now_ms),
+        data_change: false,
+        extended_file_metadata: None,
+        partition_values: None,
+        size: None,
+        stats: None,
+        tags: None,
+        deletion_vector: None,
+        base_row_id: None,
+        default_row_commit_version: None,
     }
 }
 

@@ -110,10 +110,11 @@ pub fn upgrade(protocol: &Protocol, features: impl IntoIterator<Item = impl AsRe
 }
 
 /// Returns the features that a feature requires.
-fn needed_by(feature: &str) -> &'static [&'static str] {
+pub(super) fn needed_by(feature: &str) -> &'static [&'static str] {
     match feature {
         "rowTracking" | "clustering" => &["domainMetadata"],
         "variantShredding" => &["variantType"],
+        "variantShredding-preview" => &["variantType-preview"],
         "icebergCompatV1" | "icebergCompatV2" => &["columnMapping"],
         _ => &[],
     }
@@ -121,7 +122,7 @@ fn needed_by(feature: &str) -> &'static [&'static str] {
 
 /// Returns the lowest protocol for these features. An old version implies all of its features, so
 /// it is used only if all of them are requested.
-fn lowest(names: &BTreeSet<&str>) -> Protocol {
+pub(super) fn lowest(names: &BTreeSet<&str>) -> Protocol {
     let (mut reader, mut writer) = (1, 2);
     let mut is_old = true;
     for feature in names.iter().filter_map(|name| Feature::find(name)) {
@@ -144,7 +145,7 @@ fn lowest(names: &BTreeSet<&str>) -> Protocol {
 }
 
 /// Returns the protocol with its lists of features. Only the versions that list features have them.
-fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
+pub(super) fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
     let is_reader =
         |name: &&&str| Feature::find(name).is_some_and(|feature| matches!(feature.kind, FeatureKind::ReaderWriter { .. }));
     let owned = |names: Vec<&&str>| names.into_iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();

@@ -10,6 +10,9 @@ const LARGE: f64 = 0.75;
 /// A file is not rewritten for others that are together smaller than this share of it.
 const WORTH: f64 = 0.25;
 
+/// The `max_deleted_share` with which every file is rewritten.
+pub const EVERY_FILE: f64 = -1.0;
+
 /// The number of bins that stay open for later files.
 const OPEN_BINS: usize = 32;
 

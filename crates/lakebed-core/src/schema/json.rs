@@ -109,15 +109,20 @@ impl fmt::Display for DataType {
 }
 
 fn struct_to_value(fields: &StructType) -> Value {
-    let fields = fields.fields.iter().map(|field| {
-        json!({
-            "name": field.name,
-            "type": field.data_type.to_json_value(),
-            "nullable": field.nullable,
-            "metadata": field.metadata,
-        })
-    });
+    let fields = fields.fields.iter().map(StructField::to_json_value);
     json!({ "type": "struct", "fields": fields.collect::<Vec<_>>() })
+}
+
+impl StructField {
+    /// Returns the JSON form, with keys in Delta Spark's order.
+    pub fn to_json_value(&self) -> Value {
+        json!({
+            "name": self.name,
+            "type": self.data_type.to_json_value(),
+            "nullable": self.nullable,
+            "metadata": self.metadata,
+        })
+    }
 }
 
 /// The path of a type in the schema, for errors. Its text is built only when an error is printed.

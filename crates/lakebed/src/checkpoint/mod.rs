@@ -28,7 +28,7 @@ use crate::snapshot::commit_info;
 use crate::{Error, Result, Snapshot};
 
 use state::CheckpointState;
-pub(crate) use state::other_actions;
+pub(crate) use state::{other_actions, tombstones};
 pub(crate) use v2::write_compatible_top;
 use written::WrittenCheckpoint;
 

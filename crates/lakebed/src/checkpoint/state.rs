@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use arrow_array::{Array, BooleanArray, RecordBatch};
-use futures::TryStreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use lakebed_core::action::Action;
 use lakebed_core::action::json::CommitLines;
 use lakebed_core::log::checkpoint::columns;
@@ -77,6 +77,28 @@ pub(crate) async fn other_actions(snapshot: &Snapshot) -> Result<Vec<Action>> {
     let expired_ms = snapshot.properties().set_transaction_retention_ms.map(|retention| now_ms.saturating_sub(retention));
     let head = (snapshot.protocol(), snapshot.metadata());
     Ok(state_actions(head, transactions.into_values(), domains.into_values(), expired_ms))
+}
+
+/// Returns the tombstones of a version within the retention period.
+pub(crate) async fn tombstones(snapshot: &Snapshot) -> Result<BoxStream<'static, Result<FileBatch>>> {
+    let old = match &snapshot.segment().checkpoint {
+        Some(files) => Some(checkpoint::open(snapshot.store(), files).await?),
+        None => None,
+    };
+    let state = CheckpointState { snapshot: snapshot.clone(), others: Vec::new(), old, forgotten: Arc::default() };
+    let groups = produce(1, |sender| async move {
+        let mut sink = GroupSender { sender: &sender, group: CheckpointGroup::default(), forgotten: &state.forgotten };
+        state.send_tombstones(&mut sink).await?;
+        sink.flush().await
+    });
+    let batches = |group: CheckpointGroup| {
+        let batch = |piece| match piece {
+            GroupRows::Tombstones(batch) => FileBatch::new(batch),
+            GroupRows::Others(_) | GroupRows::Files(_) => Err(Error::internal("a tombstone that is none")),
+        };
+        stream::iter(group.pieces.into_iter().map(batch).collect::<Vec<_>>())
+    };
+    Ok(groups.map_ok(batches).try_flatten().boxed())
 }
 
 impl CheckpointState {

@@ -15,8 +15,10 @@ mod iceberg;
 mod new_table;
 mod register;
 mod restored;
+mod unmapped;
 mod value;
 
 pub(crate) use evolve::data_schema;
 pub use new_table::NewTable;
+pub(crate) use unmapped::has_mapping;
 pub use value::Definition;

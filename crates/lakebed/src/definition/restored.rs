@@ -2,8 +2,8 @@
 //!
 //! Schema, partitioning, properties and clustering go back. Some facts only grow, because data that
 //! was written since depends on them, and they stay: the features, the high water marks of identity
-//! columns, the highest column id, in-commit timestamps, and the protection of checkpoints. Tags belong to the table,
-//! and stay, too.
+//! columns, the highest column id, in-commit timestamps, and the protection of checkpoints. Row
+//! tracking stays off if it was dropped since. Tags belong to the table, and stay, too.
 
 use std::collections::HashMap;
 
@@ -25,6 +25,9 @@ use crate::{Result, Snapshot};
 const IN_COMMIT_TIMESTAMPS: [&str; 3] =
     ["delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"];
 
+const ROW_TRACKING: &str = "rowTracking";
+const ENABLE_ROW_TRACKING: &str = "delta.enableRowTracking";
+
 /// The hidden columns of row ids. Files that were written since have them.
 const ROW_IDS: [&str; 2] =
     ["delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName"];
@@ -39,7 +42,10 @@ impl Definition {
     /// Returns the definition of a table that goes back from `current` to `target`.
     pub(crate) async fn restored(current: &Snapshot, target: &Snapshot) -> Result<Self> {
         let definition = Self::of(current).await?;
-        let raised = upgrade(current.protocol(), supported_features(target.protocol()))?;
+        // Row tracking does not come back after it was dropped: files that stay have no row ids.
+        let tracks_rows = supported_features(current.protocol()).contains(&ROW_TRACKING);
+        let features = supported_features(target.protocol()).into_iter().filter(|name| tracks_rows || *name != ROW_TRACKING);
+        let raised = upgrade(current.protocol(), features)?;
         let clustering = target.physical_clustering_columns().await?;
         let domains = if clustering == definition.clustering { Vec::new() } else { vec![clustering_domain(&clustering)] };
         let mut metadata = Metadata {
@@ -50,6 +56,9 @@ impl Definition {
             configuration: configuration(current, target),
             ..target.metadata().clone()
         };
+        if !tracks_rows {
+            metadata.configuration.retain(|name, _| name != ENABLE_ROW_TRACKING && !ROW_IDS.contains(&name.as_str()));
+        }
         take_over_kept_versions(&mut metadata, current.metadata());
         Ok(Self {
             changes_protocol: raised.is_some(),

@@ -45,6 +45,7 @@ impl Account {
         let times: HashMap<u64, i64> =
             log::adjusted_times(&self.found.listed).into_iter().map(|(path, time_ms)| (path.version, time_ms)).collect();
         let tags = newest.tags()?;
+        let recorded = newest.recorded_versions()?;
         let mut runs: Vec<(u64, u64, BTreeSet<usize>)> = Vec::new();
         for (&version, files) in &self.presence.versions {
             match runs.last_mut().filter(|(_, last, _)| last + 1 == version) {
@@ -55,7 +56,14 @@ impl Account {
                 None => runs.push((version, version, files.clone())),
             }
         }
-        let of_run = |(first, last, files)| self.holding(newest, &times, &tags, (first, last), &files);
+        let of_run = |(first, last, files)| {
+            let mut held = self.holding(newest, &times, &tags, (first, last), &files);
+            // The cleanup keeps the log of these versions until a vacuum keeps others.
+            if recorded.range(first..=last).next().is_some() {
+                held.log_until_ms = None;
+            }
+            held
+        };
         Ok(runs.into_iter().map(of_run).collect())
     }
 

@@ -13,6 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::feature::downgrade::CHECKPOINT_PROTECTION;
 use lakebed_core::feature::supported_features;
 use lakebed_core::log::files::FileKey;
 use lakebed_core::log::segment::{self, ListedLogFile};
@@ -28,7 +29,6 @@ use super::options::EraseOptions;
 use super::outcome::EraseMetrics;
 use super::placeholder;
 use crate::checkpoint::write_compatible_top;
-use crate::cleanup::PROTECTION_FEATURE;
 use crate::rows::selection::Selection;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::snapshot::{commit_info, load};
@@ -54,8 +54,15 @@ pub(super) fn refuse_kept(newest: &Snapshot, first_version: u64) -> Result<()> {
             names.join(", ")
         )));
     }
+    let recorded: Vec<u64> = newest.recorded_versions()?.into_iter().filter(|version| *version < first_version).collect();
+    if !recorded.is_empty() {
+        return Err(Error::invalid_input(format!(
+            "{url}: older versions hold rows to erase, so all older versions would go, but the last vacuum kept some of them: \
+             {recorded:?}. Vacuum without keep_versions first, or erase without history"
+        )));
+    }
     let protected = newest.properties().require_checkpoint_protection_before_version;
-    if supported_features(newest.protocol()).contains(&PROTECTION_FEATURE) && first_version < protected {
+    if supported_features(newest.protocol()).contains(&CHECKPOINT_PROTECTION) && first_version < protected {
         return Err(Error::invalid_input(format!(
             "{url}: the log of the versions before {protected} is protected \
              (delta.requireCheckpointProtectionBeforeVersion), so they can only be dropped when the table has that version"
@@ -149,7 +156,7 @@ impl DroppedHistory {
             let mut paths = Vec::with_capacity(names.len());
             for name in names {
                 paths.push(self.store().path_of(name)?);
-                if self.store().local_path(self.store().root()).is_some() {
+                if self.store().is_local() {
                     let (folder, name) = name.rsplit_once('/').map_or(("", name.as_str()), |(folder, name)| (folder, name));
                     let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
                     paths.push(self.store().path_of(&format!("{folder}{}", hadoop_checksum_name(name)))?);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::transaction::CommitSettings;
+use crate::transaction::{CommitSettings, InfoEntries};
 use crate::write::settings::FileSettings;
 
 /// The options of an erase.
@@ -23,6 +23,9 @@ pub struct EraseOptions {
     /// A text of the caller that is stored in the history.
     #[serde(default)]
     pub user_metadata: Option<String>,
+    /// Entries of the caller in `commitInfo`, beside those that lakebed records.
+    #[serde(default)]
+    pub commit_info: InfoEntries,
     /// The approximate size of new files. The default is the table's property; without one it is
     /// 128 MiB.
     #[serde(default, rename = "target_file_size")]
@@ -41,13 +44,14 @@ impl EraseOptions {
             history: false,
             dry_run: false,
             user_metadata: None,
+            commit_info: InfoEntries::default(),
             target_file_size_bytes: None,
             timeout: None,
         }
     }
 
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
     }
 
     pub(super) fn file_settings(&self) -> FileSettings {

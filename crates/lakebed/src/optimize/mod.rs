@@ -17,6 +17,8 @@ mod options;
 mod outcome;
 mod plan;
 mod progress;
+mod reorg;
+mod reorg_files;
 mod run;
 mod statistics;
 mod zcube;
@@ -30,6 +32,8 @@ pub use options::{Commits, Layout, OptimizeOptions};
 pub use outcome::{OptimizeMetrics, OptimizeOutcome};
 pub use plan::PlannedGroup;
 pub use progress::{Progress, Watcher};
+pub(crate) use reorg::{RewrittenFiles, reorg, rewrite_as};
+pub(crate) use reorg_files::Reorg;
 
 /// An OPTIMIZE of a table. Nothing is read before [`run`](Optimize::run).
 ///

@@ -11,6 +11,7 @@ use lakebed_core::path::hive::partition_dir;
 
 use super::candidate::Candidate;
 use super::cluster_spec::ClusterSpec;
+use super::reorg_files::Reorg;
 use super::zcube::ZCube;
 use crate::scan::ScanFile;
 use crate::scan::files::deleted_records;
@@ -94,6 +95,19 @@ impl Plan {
             found.add(&batch, strategy, describes)?;
         }
         Ok(found.into_plan(strategy))
+    }
+
+    /// Plans to rewrite every file that must not stay.
+    pub(super) async fn of_reorg(snapshot: &Snapshot, reorg: Reorg, rules: PackRules) -> Result<Self> {
+        let options = PlanOptions { row_counts: true, whole_actions: true, ..PlanOptions::default() };
+        let mut stream = ScanPlan::new(snapshot, None, options)?.files();
+        let mut found = PlanBuilder { partitions: snapshot.physical_partition_columns(), ..PlanBuilder::default() };
+        let strategy = Strategy::Compact(PackRules { max_deleted_share: binpack::EVERY_FILE, ..rules });
+        while let Some(batch) = stream.try_next().await? {
+            let is_wanted = reorg.concerns(snapshot, &batch).await?;
+            found.add(&batch.filter(&is_wanted)?, &strategy, false)?;
+        }
+        Ok(found.into_plan(&strategy))
     }
 
     pub(super) fn is_empty(&self) -> bool {

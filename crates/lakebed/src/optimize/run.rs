@@ -104,14 +104,14 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
 }
 
 /// Writes the groups of a run.
-struct Rewriter {
-    context: Arc<RewriteContext>,
-    strategy: Strategy,
+pub(super) struct Rewriter {
+    pub(super) context: Arc<RewriteContext>,
+    pub(super) strategy: Strategy,
 }
 
 impl Rewriter {
     /// Writes the groups, several at a time, and commits them.
-    async fn rewrite_groups(self: Arc<Self>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
+    pub(super) async fn rewrite_groups(self: Arc<Self>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
         let groups = plan.groups.into_iter().map(|group| (group, false));
         let groups = groups.chain(plan.undescribed.into_iter().map(|group| (group, true)));
         let own = Arc::clone(&self);
@@ -140,8 +140,34 @@ impl Rewriter {
         match failed {
             None => committer.commit(done).await,
             Some(error) => {
-                let written: Vec<WrittenFile> = done.into_iter().flat_map(|group| group.written).collect();
-                delete_written(self.context.snapshot.store(), &written).await;
+                delete_groups(&self.context.snapshot, done).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the groups, several at a time, and returns them. Nothing is committed.
+    pub(super) async fn rewrite_all(self: Arc<Self>, plan: Plan) -> Result<Vec<RewrittenGroup>> {
+        let own = Arc::clone(&self);
+        let work = move |group: FileGroup| {
+            let rewriter = Arc::clone(&own);
+            async move { rewriter.rewrite_group(group, false).await }
+        };
+        let mut rewritten = SideBySide::new(self.at_once(), plan.groups.into_iter().map(work));
+        let (mut done, mut failed) = (Vec::new(), None);
+        while let Some(group) = rewritten.next().await {
+            match group {
+                Ok(group) => done.push(group),
+                Err(error) => {
+                    rewritten.stop();
+                    failed = failed.or(Some(error));
+                }
+            }
+        }
+        match failed {
+            None => Ok(done),
+            Some(error) => {
+                delete_groups(&self.context.snapshot, done).await;
                 Err(error)
             }
         }
@@ -182,6 +208,12 @@ impl Rewriter {
             Strategy::Cluster(_) => 1,
         }
     }
+}
+
+/// Deletes the files of groups that will not be committed.
+async fn delete_groups(snapshot: &Snapshot, groups: Vec<RewrittenGroup>) {
+    let written: Vec<WrittenFile> = groups.into_iter().flat_map(|group| group.written).collect();
+    delete_written(snapshot.store(), &written).await;
 }
 
 async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decisions> {

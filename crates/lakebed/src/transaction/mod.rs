@@ -204,6 +204,12 @@ impl Transaction {
         self.draft.removes.push(Removal { files, data_change });
     }
 
+    /// Adds tombstones of files that are no data files. A vacuum keeps these files for the retention
+    /// period.
+    pub(crate) fn keep_files(&mut self, paths: impl IntoIterator<Item = String>) {
+        self.draft.tombstones.extend(paths);
+    }
+
     /// Adds files of an older version back, in the form in which that version had them.
     pub fn restore(&mut self, files: FileBatch) {
         self.draft.restored.push(files);

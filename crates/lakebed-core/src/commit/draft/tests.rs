@@ -258,6 +258,38 @@ fn render_replaced_metadata_keeps_log_properties() {
 }
 
 #[test]
+fn render_dropped_protection_ends_its_property() {
+    let guard = ("delta.requireCheckpointProtectionBeforeVersion", "3");
+    let base = base(&["checkpointProtection", "clustering"], &[guard]);
+    let draft = |protocol| Draft { protocol, metadata: Some(metadata(&[])), ..Draft::default() };
+    check(&draft(None), &base, &[json!({"metaData": metadata(&[guard])})]);
+    let (kept, dropped) = (protocol_with(&["checkpointProtection"]), protocol_with(&["clustering"]));
+    check(&draft(Some(kept.clone())), &base, &[json!({"protocol": kept}), json!({"metaData": metadata(&[guard])})]);
+    check(&draft(Some(dropped.clone())), &base, &[json!({"protocol": dropped}), json!({"metaData": metadata(&[])})]);
+}
+
+#[test]
+fn render_tombstones_name_only_the_file() {
+    let draft = Draft { tombstones: vec!["a%20b.bin".to_owned()], ..Draft::default() };
+    let expected = json!({"remove": {"path": "a%20b.bin", "deletionTimestamp": NOW, "dataChange": false}});
+    check(&draft, &base(&[], &[]), &[expected]);
+    assert!(!draft.is_empty());
+    assert!(!draft.changes_data());
+}
+
+#[test]
+fn render_restored_file_without_row_tracking_loses_row_ids() {
+    let mut file = add_ids("a", "1", 0..=9);
+    file["baseRowId"] = json!(7);
+    file["defaultRowCommitVersion"] = json!(2);
+    let draft = Draft { restored: vec![files(&[file])], ..Draft::default() };
+    let lines = render(&draft, &base(&[], &[]));
+    assert_eq!((lines[0]["add"].get("baseRowId"), lines[0]["add"]["path"].as_str()), (None, Some("a")));
+    let lines = render(&draft, &at(base(&["rowTracking"], &[]), 8, None, 16));
+    assert_eq!(lines[0]["add"]["baseRowId"], json!(7));
+}
+
+#[test]
 fn draft_is_empty_without_actions() {
     let none = Draft { removes: vec![removal(&[], true)], ..Draft::default() };
     let flags = |draft: &Draft| (draft.is_empty(), draft.has_file_actions());

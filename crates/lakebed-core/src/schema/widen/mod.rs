@@ -11,7 +11,7 @@ use serde_json::Value;
 pub use cast::cast_up;
 
 use super::json::parse_primitive_name;
-use super::types::{DataType, PrimitiveType, StructType};
+use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
 /// The key of a field's metadata that keeps the history of its type.
@@ -45,6 +45,65 @@ pub fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
 /// names the column.
 pub fn check_type_changes(schema: &StructType) -> Result<()> {
     check_struct(schema, "")
+}
+
+/// Returns the fields that keep a history of their type, with their paths.
+pub fn type_changes(schema: &StructType) -> Vec<(Vec<String>, StructField)> {
+    let mut found = Vec::new();
+    collect(schema, &[], &mut found);
+    found
+}
+
+fn collect(fields: &StructType, above: &[String], found: &mut Vec<(Vec<String>, StructField)>) {
+    for field in &fields.fields {
+        let path = below(above, &field.name);
+        if field.metadata.contains_key(TYPE_CHANGES) {
+            found.push((path.clone(), field.clone()));
+        }
+        collect_below(&field.data_type, &path, found);
+    }
+}
+
+fn collect_below(data_type: &DataType, path: &[String], found: &mut Vec<(Vec<String>, StructField)>) {
+    match data_type {
+        DataType::Primitive(_) => {}
+        DataType::Struct(fields) => collect(fields, path, found),
+        DataType::Array(array) => collect_below(&array.element, &below(path, "element"), found),
+        DataType::Map(map) => {
+            collect_below(&map.key, &below(path, "key"), found);
+            collect_below(&map.value, &below(path, "value"), found);
+        }
+    }
+}
+
+fn below(path: &[String], name: &str) -> Vec<String> {
+    path.iter().cloned().chain([name.to_owned()]).collect()
+}
+
+/// Returns the schema without the history of its types. Its files must have the types of the schema.
+pub fn without_type_changes(schema: &StructType) -> StructType {
+    let field = |field: &StructField| {
+        let mut metadata = field.metadata.clone();
+        metadata.remove(TYPE_CHANGES);
+        StructField { metadata, data_type: type_without_changes(&field.data_type), ..field.clone() }
+    };
+    StructType { fields: schema.fields.iter().map(field).collect() }
+}
+
+fn type_without_changes(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Primitive(primitive) => (*primitive).into(),
+        DataType::Struct(fields) => without_type_changes(fields).into(),
+        DataType::Array(array) => {
+            ArrayType { element: type_without_changes(&array.element), contains_null: array.contains_null }.into()
+        }
+        DataType::Map(map) => MapType {
+            key: type_without_changes(&map.key),
+            value: type_without_changes(&map.value),
+            value_contains_null: map.value_contains_null,
+        }
+        .into(),
+    }
 }
 
 fn check_struct(fields: &StructType, place: &str) -> Result<()> {

@@ -7,12 +7,12 @@ use lakebed_core::feature::Feature;
 use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::property::{TableProperties, known_name};
 use lakebed_core::schema::evolve::Mapping;
-use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME};
-use lakebed_core::schema::{ArrayType, DataType, MapType, StructField, StructType};
-use serde_json::{Value, json};
+use lakebed_core::schema::mapping::MappingMode;
+use serde_json::json;
 
 use super::draft::ChangeDraft;
 use super::statistics::check_statistics;
+use crate::definition::unmapped::without_mapping;
 use crate::{Error, Result};
 
 /// The properties that record since when a table has in-commit timestamps.
@@ -25,7 +25,10 @@ const KEPT: [(&str, &str); 6] = [
     ("delta.requireCheckpointProtectionBeforeVersion", "older versions depend on their checkpoints"),
     ("delta.rowTracking.materializedRowIdColumnName", "data files have a column of this name"),
     ("delta.rowTracking.materializedRowCommitVersionColumnName", "data files have a column of this name"),
-    ("delta.columnMapping.mode", "data files have the physical names of the columns"),
+    (
+        "delta.columnMapping.mode",
+        "data files have the physical names of the columns; drop the table feature columnMapping, which rewrites them",
+    ),
 ];
 
 impl ChangeDraft {
@@ -142,9 +145,13 @@ impl ChangeDraft {
                 ));
             }
             (old, new) => {
+                let remedy = match new {
+                    MappingMode::None => "drop the table feature columnMapping, which rewrites them",
+                    _ => "write the rows to a new table",
+                };
                 return Err(Error::invalid_input(format!(
                     "property delta.columnMapping.mode: it is {old} and cannot become {new}, because the data files have the \
-                     physical names of the columns; write the rows to a new table"
+                     physical names of the columns; {remedy}"
                 )));
             }
         }
@@ -171,32 +178,5 @@ fn refuse_iceberg(before: &TableProperties, after: &TableProperties) -> Result<(
             "property {name}: only a new table can have it, because the files of this table may not be those that Iceberg needs"
         ))),
         None => Ok(()),
-    }
-}
-
-/// Removes names and ids that are left from a time when the table had column mapping. Without it
-/// they have no meaning.
-fn without_mapping(schema: &StructType) -> StructType {
-    let field = |field: &StructField| {
-        let mut metadata = field.metadata.clone();
-        [PHYSICAL_NAME, FIELD_ID, NESTED_IDS].iter().for_each(|key| drop::<Option<Value>>(metadata.remove(*key)));
-        StructField { metadata, data_type: type_without_mapping(&field.data_type), ..field.clone() }
-    };
-    StructType { fields: schema.fields.iter().map(field).collect() }
-}
-
-fn type_without_mapping(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Primitive(primitive) => (*primitive).into(),
-        DataType::Struct(fields) => without_mapping(fields).into(),
-        DataType::Array(array) => {
-            ArrayType { element: type_without_mapping(&array.element), contains_null: array.contains_null }.into()
-        }
-        DataType::Map(map) => MapType {
-            key: type_without_mapping(&map.key),
-            value: type_without_mapping(&map.value),
-            value_contains_null: map.value_contains_null,
-        }
-        .into(),
     }
 }

@@ -4,6 +4,7 @@
 //! Begin with [`FooterReader::open`], and then call [`FooterReader::facts`].
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
+use lakebed_core::log::files::FileBatch;
 use lakebed_core::schema::StructType;
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
@@ -16,6 +17,11 @@ use super::schema_adapter::FileColumns;
 use super::table_layout::TableLayout;
 use crate::scan::file_location::FileLocation;
 use crate::{Result, Snapshot};
+
+/// Opens the file that this row of a batch describes, and reads its footer.
+pub(crate) async fn open_file(store: &Store, batch: &FileBatch, row: usize) -> Result<ParquetFile> {
+    FileLocation::of(store, batch, row)?.open(PageIndex::Skip).await
+}
 
 /// Reads the footers of a table's data files.
 pub(crate) struct FooterReader {
