@@ -12,7 +12,7 @@ use crate::{Result, Table};
 /// Records the versions of the options in place of those that an earlier vacuum kept. Returns false
 /// if the table has this record already.
 pub(super) async fn record(table: &Table, options: &VacuumOptions) -> Result<bool> {
-    let settings = CommitSettings { user_metadata: options.user_metadata.clone(), ..CommitSettings::default() };
+    let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, None);
     let mut retry = Retry::new(table.env(), &settings, Retryable::all());
     loop {
         let current = table.snapshot().await?.by_log().await?;
