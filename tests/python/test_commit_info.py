@@ -55,6 +55,15 @@ VERBS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "clone": (lambda path: lb.Table(path).clone(path.parent / f"{path.name}-copy", commit_info=OWN), "-copy"),
     "convert": (converted, "files"),
     "repair": (repaired, ""),
+    "erase": (lambda path: lb.Table(path).erase("id = 1", commit_info=OWN), ""),
+    "vacuum that keeps versions": (
+        lambda path: (
+            lb.Table(path)
+            .overwrite(MORE)
+            .table.vacuum(0, enforce_retention=False, keep_versions=[0], log_commits=False, commit_info=OWN)
+        ),
+        "",
+    ),
     "vacuum": (
         lambda path: lb.Table(path).overwrite(MORE).table.vacuum(0, enforce_retention=False, commit_info=OWN),
         "",
