@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .python import dml, doubles, layout
+from .python import dml, doubles, layout, life
 from .python.cases import all_cases
 from .python.run import machine_name
 from .python.spark import report as spark
@@ -169,7 +169,8 @@ def main(arguments: list[str]) -> None:
         return operation.startswith(WRITES)
 
     def opens(operation: str) -> bool:
-        return not (reads(operation) or writes(operation) or dml.is_change(operation) or layout.is_layout(operation))
+        changes = dml.is_change(operation) or layout.is_layout(operation) or life.is_life(operation)
+        return not (reads(operation) or writes(operation) or changes)
 
     readme = BENCHES / "README.md"
     for name, lines in {
@@ -178,6 +179,7 @@ def main(arguments: list[str]) -> None:
         "writing": part(paths, writes, "peak"),
         "changes": part(paths, dml.is_change, "rss"),
         "layouts": part(paths, layout.is_layout, "rss", lays=True),
+        "life": part(paths, life.is_life, "rss"),
         "spark": spark.lines(paths),
         "doubles": doubles.lines([path for path in of_doubles if path not in of_tpch]) + doubles.tpch_lines(of_tpch),
     }.items():

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import dml, layout, writes
+from . import dml, layout, life, writes
 from .engines import Engine
 from .queries import DELETED, ONE_FILE, Q6_COLUMNS, Q6_WHERE
 from .tables import ROWS_PER_FILE, expected, root
@@ -55,6 +55,8 @@ class Case:
             return dml.answer(self.operation, self.table)
         if layout.is_layout(self.operation):
             return layout.answer(self.operation, self.table)
+        if life.is_life(self.operation):
+            return life.answer(self.operation, self.table)
         if not self.table:
             return {}
         all_of = expected(self.table)
@@ -87,6 +89,7 @@ def all_cases() -> list[Case]:
     out += [Case("checkpoint", "1m_adds_ckpt_10")]
     out += [Case(o, t) for o in dml.CHANGES for t in dml.tables(o)]
     out += [Case(o, t) for o in layout.OPERATIONS for t in layout.tables(o)]
+    out += [Case(o, t) for o in life.OPERATIONS for t in life.tables(o)]
     return out
 
 
@@ -102,6 +105,9 @@ def calls(engine: Engine, case: Case, scratch: Path) -> Iterator[Callable[[], An
         return
     if layout.is_layout(case.operation):
         yield from layout.calls(engine, case.operation, case.table, scratch)
+        return
+    if life.is_life(case.operation):
+        yield from life.calls(engine, case.operation, case.table, scratch)
         return
     if writes.is_write(case.operation):
         yield from writes.calls(engine, case.operation, case.table, scratch)

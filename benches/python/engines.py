@@ -26,6 +26,7 @@ the other operations take:
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -153,6 +154,21 @@ class Lakebed(Engine):
     def vacuum(self, table: Any) -> dict[str, Any]:
         return asdict(table.vacuum().metrics)
 
+    def restore(self, table: Any, version: int) -> int:
+        return int(table.restore(version).metrics.num_files)
+
+    def shallow_clone(self, table: Any, target: str) -> None:
+        table.clone(target, shallow=True)
+
+    def deep_clone(self, table: Any, target: str) -> None:
+        table.clone(target)
+
+    def check_footers(self, table: Any) -> int:
+        return int(table.check(level="footers").files)
+
+    def add_column(self, table: Any) -> None:
+        table.alter.add_column("note", "string")
+
 
 class LakebedUnflushed(Lakebed):
     """lakebed without flushing files to the disk, like the other engines."""
@@ -248,6 +264,16 @@ class Deltalake(Engine):
     def vacuum(self, table: Any) -> dict[str, Any]:
         """Without `full`, it would only look for files that the log removed."""
         return {"deleted": len(table.vacuum(retention_hours=168, dry_run=False, full=True))}
+
+    def restore(self, table: Any, version: int) -> int:
+        table.restore(version)
+        return self.list_files(table)
+
+    def add_column(self, table: Any) -> None:
+        from deltalake import Field
+        from deltalake.schema import PrimitiveType
+
+        table.alter.add_columns(Field("note", PrimitiveType("string")))
 
     def _sql(self, table: Any, text: str) -> Any:
         return self._arrow(self.module.QueryBuilder().register("t", table).execute(text))
@@ -485,6 +511,15 @@ class Spark(Engine):
     def vacuum(self, handle: Any) -> dict[str, Any]:
         return self._told(f"VACUUM delta.`{handle[0]}` RETAIN 168 HOURS")
 
+    def restore(self, handle: Any, version: int) -> int:
+        return int(self._told(f"RESTORE TABLE delta.`{handle[0]}` TO VERSION AS OF {version}")["num_of_files_after_restore"])
+
+    def shallow_clone(self, handle: Any, target: str) -> None:
+        self._told(f"CREATE TABLE delta.`{target}` SHALLOW CLONE delta.`{handle[0]}`")
+
+    def add_column(self, handle: Any) -> None:
+        self.spark.sql(f"ALTER TABLE delta.`{handle[0]}` ADD COLUMNS (note STRING)")
+
     def digest(self, result: Any) -> dict[str, Any]:
         sums = [f"sum(cast({c} as decimal(38,2))) as {c}" for c in SUMMED if c in result.columns]
         row = result.selectExpr("count(*) as rows", *sums).first().asDict()
@@ -580,6 +615,23 @@ class Limit(Engine):
     def append(self, rows: Any, path: str) -> None:
         Path(path).mkdir(exist_ok=True)
         self.pq.write_table(rows, f"{path}/{len(os.listdir(path))}.parquet", compression="snappy")
+
+    def restore(self, table: Path, version: int) -> None:
+        """Lists the files."""
+        self.list_files(table)
+
+    def shallow_clone(self, table: Path, target: str) -> None:
+        """Lists the files."""
+        self.list_files(table)
+
+    def deep_clone(self, table: Path, target: str) -> None:
+        subprocess.run(["cp", "-r", str(table), target], check=True)
+
+    def check_footers(self, table: Path) -> int:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            return len(list(pool.map(self.pq.read_metadata, table.glob("part-*.parquet"))))
 
     def digest(self, result: Any) -> dict[str, Any]:
         return {}

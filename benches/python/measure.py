@@ -79,6 +79,7 @@ def measure(engine: Engine, operation: str, table: str, scratch: Path) -> dict[s
     from .cases import Case, calls
     from .dml import is_change
     from .layout import is_layout
+    from .life import is_life
 
     todo = calls(engine, Case(operation, table), scratch)
     call = next(todo)
@@ -94,7 +95,8 @@ def measure(engine: Engine, operation: str, table: str, scratch: Path) -> dict[s
     record["read_mb"] = round(transferred_mb(processes, "rchar") - read, 3)
     record["written_mb"] = round(transferred_mb(processes, "wchar") - written, 3)
     record["again_s"] = again = list[float]()
-    while is_repeated(record["first_s"], again, is_change(operation) or is_layout(operation)):
+    rewrites = is_change(operation) or is_layout(operation) or is_life(operation)
+    while is_repeated(record["first_s"], again, rewrites):
         if (following := next(todo, None)) is None:
             break
         start = time.perf_counter()
