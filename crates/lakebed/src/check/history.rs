@@ -107,56 +107,91 @@ fn check_versions(log: &CheckedLog, unusable: &HashSet<String>, findings: &mut F
 
 /// A file that a version removed from the table.
 struct RemovedFile {
+    key: FileKey,
     path: String,
     vector: Option<DeletionVectorDescriptor>,
-    version: u64,
     deleted_ms: i64,
 }
 
 /// Checks that files exist that were removed within the retention period.
+///
+/// The commits are read twice. The first time finds for each file the newest version that removed
+/// it, 24 bytes each. The second time looks for the files, part by part.
 async fn check_old_files(log: &CheckedLog, state: &CheckedState, findings: &mut Findings) -> Result<()> {
     let snapshot = &state.snapshot;
     let cutoff_ms = snapshot.env().now_ms().saturating_sub(snapshot.properties().deleted_file_retention_ms);
     let live = live_files(state).await?;
-    let mut removed: HashMap<FileKey, RemovedFile> = HashMap::new();
+    let mut newest: HashMap<FileKey, u64> = HashMap::new();
     let mut vacuumed_ms = None;
-    for path in log.commits().filter(|path| !log.broken.contains(&path.version)) {
-        let mut parts = pin!(log::read_commits(snapshot.store(), std::slice::from_ref(path)));
+    let commits: Vec<&LogPath> = log.commits().filter(|path| !log.broken.contains(&path.version)).collect();
+    for path in &commits {
+        let mut parts = pin!(log::read_commits(snapshot.store(), std::slice::from_ref(*path)));
         while let Some(part) = parts.try_next().await? {
             each_line(part.part(), |line| {
                 if let Line::Other(Action::CommitInfo(info)) = &line {
                     vacuumed_ms = vacuumed_ms.max(vacuumed_until(info));
                 }
-                if let Line::File(FileLine::Remove(remove)) = line
-                    && let Some(deleted_ms) = remove.deletion_timestamp.filter(|deleted| *deleted >= cutoff_ms)
-                {
-                    let vector = remove.deletion_vector.map(DeletionVectorDescriptor::from);
-                    let key = FileKey::new(&remove.path, vector.as_ref().map(DeletionVectorDescriptor::unique_id).as_deref());
-                    if !live.contains(&key) {
-                        let file = RemovedFile { path: remove.path.to_string(), vector, version: path.version, deleted_ms };
-                        removed.insert(key, file);
-                    }
+                if let Some(file) = removed_since(line, cutoff_ms).filter(|file| !live.contains(&file.key)) {
+                    newest.insert(file.key, path.version);
                 }
                 Ok(())
             })?;
         }
     }
-    removed.retain(|_, file| vacuumed_ms.is_none_or(|vacuumed| file.deleted_ms >= vacuumed));
-    let existence = Existence::prepare(snapshot.store(), removed.len() as u64).await?;
-    let mut removed: Vec<RemovedFile> = removed.into_values().collect();
-    removed.sort_by(|one, other| (one.version, &one.path).cmp(&(other.version, &other.path)));
+    drop(live);
+    let existence = Existence::prepare(snapshot.store(), newest.len() as u64).await?;
     let mut vectors = VectorFiles::default();
-    for file in &removed {
-        let Ok(path) = FilePath::parse(&file.path) else { continue };
+    for path in commits {
+        let mut parts = pin!(log::read_commits(snapshot.store(), std::slice::from_ref(path)));
+        while let Some(part) = parts.try_next().await? {
+            let mut removed = Vec::new();
+            each_line(part.part(), |line| {
+                if let Some(file) = removed_since(line, cutoff_ms)
+                    && newest.get(&file.key) == Some(&path.version)
+                {
+                    newest.remove(&file.key);
+                    let is_vacuumed = vacuumed_ms.is_some_and(|vacuumed| file.deleted_ms < vacuumed);
+                    removed.extend((!is_vacuumed).then_some(file));
+                }
+                Ok(())
+            })?;
+            removed.sort_by(|one, other| one.path.cmp(&other.path));
+            check_removed(&existence, &removed, path.version, &mut vectors, findings).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the file of a line that removes one at `cutoff_ms` or later.
+fn removed_since(line: Line<'_>, cutoff_ms: i64) -> Option<RemovedFile> {
+    let Line::File(FileLine::Remove(remove)) = line else { return None };
+    let deleted_ms = remove.deletion_timestamp.filter(|deleted| *deleted >= cutoff_ms)?;
+    let vector = remove.deletion_vector.map(DeletionVectorDescriptor::from);
+    let key = FileKey::new(&remove.path, vector.as_ref().map(DeletionVectorDescriptor::unique_id).as_deref());
+    Some(RemovedFile { key, path: remove.path.into_owned(), vector, deleted_ms })
+}
+
+/// Reports the files that a version removed and that do not exist.
+async fn check_removed(
+    existence: &Existence,
+    removed: &[RemovedFile],
+    version: u64,
+    vectors: &mut VectorFiles,
+    findings: &mut Findings,
+) -> Result<()> {
+    let valid: Vec<(&RemovedFile, FilePath)> =
+        removed.iter().filter_map(|file| Some((file, FilePath::parse(&file.path).ok()?))).collect();
+    let sizes = existence.sizes(valid.iter().map(|(_, path)| path.clone()).collect()).await?;
+    for ((file, _), size) in valid.into_iter().zip(sizes) {
         let gone = |what: &str| {
-            let message = format!("{what} was removed in version {}, and versions before it need it", file.version);
-            Finding::new(FindingKind::OldFileMissing, message).file(&file.path).version(file.version)
+            let message = format!("{what} was removed in version {version}, and versions before it need it");
+            Finding::new(FindingKind::OldFileMissing, message).file(&file.path).version(version)
         };
-        if existence.sizes(vec![path]).await?.first() == Some(&None) {
+        if size.is_none() {
             findings.report(gone("the file does not exist. It"));
         }
         let wanted = file.vector.iter().map(|vector| (file.path.clone(), vector.clone())).collect();
-        if !vectors.check_all(&existence, wanted).await?.is_empty() {
+        if !vectors.check_all(existence, wanted).await?.is_empty() {
             findings.report(gone("the deletion vector of the file cannot be read. The file"));
         }
     }
@@ -165,7 +200,7 @@ async fn check_old_files(log: &CheckedLog, state: &CheckedState, findings: &mut 
 
 /// Returns the time until which a VACUUM may have deleted removed files. Its caller may have chosen
 /// a shorter retention period than the table's.
-fn vacuumed_until(info: &CommitInfo) -> Option<i64> {
+pub(crate) fn vacuumed_until(info: &CommitInfo) -> Option<i64> {
     let operation = info.text("operation").filter(|operation| *operation == "VACUUM START");
     let parameters = info.0.get("operationParameters").filter(|_| operation.is_some())?;
     let retention = ["specifiedRetentionMillis", "defaultRetentionMillis"].into_iter().find_map(|name| {
