@@ -71,6 +71,17 @@ async fn alter_of_open_table_needs_three_requests() {
 }
 
 #[tokio::test]
+async fn alter_of_new_process_reads_log_once() {
+    let lake = Lake::new(false).await;
+    let table = lake.process(7);
+    table.alter().add_column("name", "string").run().await.unwrap();
+    let counts = lake.counts();
+    // Opening reads the hint, one listing and the checksum. The definition must be that of the log,
+    // so the two commits are read. Then the commit and its checksum are written.
+    assert_eq!((counts.lists, counts.gets, counts.heads, counts.puts), (1, 4, 0, 2), "{counts:?}");
+}
+
+#[tokio::test]
 async fn alter_without_difference_commits_nothing() {
     let lake = lake_with(&[("team", "blue")]).await;
     let outcome = lake.table.alter().set_properties([("team", "blue")]).run().await.unwrap();

@@ -279,6 +279,28 @@ async fn log_reads_each_needed_commit() {
 }
 
 #[tokio::test]
+async fn state_reads_commits_below_the_checkpoint() {
+    let builder = TableBuilder::new();
+    let files: Vec<Value> = (0..4).map(|number| add(&format!("f{number}.parquet"))).collect();
+    for file in &files {
+        builder.commit(std::slice::from_ref(file)).await;
+    }
+    builder.checkpoint(3, &files).await;
+    builder.hint(3).await;
+    builder.commit(&[add("late.parquet")]).await;
+    builder.observed().take_counts();
+    assert!(check(&builder.table(), Level::Log).await.is_ok());
+    let log = builder.observed().take_counts();
+    assert!(check(&builder.table(), Level::State).await.is_ok());
+    let counts = builder.observed().take_counts();
+    // The four commits up to the checkpoint are read to be compared with it. Three versions are
+    // opened for that.
+    let reads = (counts.lists - log.lists, counts.gets - log.gets, counts.heads - log.heads);
+    assert_eq!(reads, (3, 13, 0), "{counts:?}");
+    assert_eq!(counts.reads_and_writes(), (0, 0, 0), "{counts:?}");
+}
+
+#[tokio::test]
 async fn progress_counts_every_level() {
     let lake = Lake::new(false).await;
     let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
