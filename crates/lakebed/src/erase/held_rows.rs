@@ -68,7 +68,7 @@ fn with_deleted_rows(file: ScanFile) -> ScanFile {
 fn is_of_file(error: &Error) -> bool {
     use ErrorKind::{Corrupt, InvalidInput, Predicate, SchemaMismatch, UnsupportedFeature};
     let is_of_content =
-        matches!(error.kind(), Corrupt { .. } | InvalidInput | Predicate | SchemaMismatch { .. } | UnsupportedFeature { .. });
+        matches!(error.kind(), Corrupt { .. } | InvalidInput | Predicate | SchemaMismatch | UnsupportedFeature { .. });
     error.is_not_found() || is_of_content
 }
 

@@ -54,7 +54,7 @@ impl LoggedFiles {
         let version = LogPath::parse(&part.name).map_or(0, |path| path.version);
         let mut found =
             Self { version, is_last: part.is_last, files: Vec::new(), metadata: None, operation: None, is_placeholder: false };
-        let mut builders = [Naming::Added, Naming::Removed, Naming::Changes].map(|naming| Batches::new(naming));
+        let mut builders = [Naming::Added, Naming::Removed, Naming::Changes].map(Batches::new);
         each_line(part.part(), |line| {
             let [added, removed, changes] = &mut builders;
             match line {

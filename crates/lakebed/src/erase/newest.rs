@@ -126,7 +126,7 @@ impl NewFiles {
             transaction.add_unflushed(Add { data_change: false, ..file.add }, file.unflushed);
         }
         let changed = Effects {
-            deleted: self.changed.deleted.as_whole_files(),
+            deleted: self.changed.deleted.into_whole_files(),
             read: selection.read_set(),
             keeps_row_ids: true,
             ..self.changed

@@ -68,7 +68,7 @@ impl DeletedRows {
 
     /// Returns the same with files that leave the table as a whole, because their other rows were
     /// copied to new files.
-    pub(crate) fn as_whole_files(mut self) -> Self {
+    pub(crate) fn into_whole_files(mut self) -> Self {
         self.whole.extend(self.parts.drain(..).map(|part| part.file));
         self
     }

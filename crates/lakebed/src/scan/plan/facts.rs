@@ -19,7 +19,7 @@ pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArr
 /// Returns for each of these files whether its partition may hold rows that match the predicate of
 /// the pruner.
 pub(crate) fn partition_may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArray> {
-    Ok(pruner.prune_candidates(batch.len(), &partition_arrays(pruner, batch)?)?)
+    pruner.prune_candidates(batch.len(), &partition_arrays(pruner, batch)?)
 }
 
 /// Facts of the log about some files, as far as a predicate needs them.
