@@ -14,6 +14,7 @@ use lakebed_core::path::commit_name;
 use lakebed_tests::Lake;
 use lakebed_tests::lake::{MADE, Rows, table_over};
 use object_store::ObjectStore;
+use tokio::task::JoinSet;
 
 const GONE: &str = "id <= 5";
 
@@ -90,13 +91,14 @@ async fn erase_begins_again_if_others_restore_rows() {
     let lake = Lake::new(false).await;
     let keeper = lake.observed.hold(commit_name(MADE + 2));
     let table = lake.process(3);
-    let erasing = tokio::spawn(async move { erase_history(&table).await });
+    let mut erasing = JoinSet::new();
+    erasing.spawn(async move { erase_history(&table).await });
     keeper.reached.await.unwrap();
     let other = table_over(lake.seen_elsewhere() as Arc<dyn ObjectStore>, 4);
     let options = RestoreOptions { version: Some(MADE), ..RestoreOptions::default() };
     assert_eq!(other.restore().options(options).run().await.unwrap().version, MADE + 2);
     keeper.open.send(()).unwrap();
-    let outcome = erasing.await.unwrap().unwrap();
+    let outcome = erasing.join_next().await.unwrap().unwrap().unwrap();
     assert_eq!(lake.rows().await, (6..=20).map(|id| (id, 0)).collect::<Rows>());
     assert_eq!((outcome.version, outcome.metrics.erased_rows), (MADE + 4, Some(10)));
     check_erased(&lake, &BTreeSet::new(), outcome.version).await;
