@@ -753,8 +753,8 @@ class Table(Scannable):
 
         Each measure has a number, a judgement (``ok``, ``watch`` or ``act``), the call that mends
         it, and what that call costs and saves: small files, skew of partitions, rows that deletion
-        vectors hide, missing statistics, how well files can be skipped by each column, the length
-        of the log.
+        vectors hide, missing statistics, how well files can be skipped by each column, removed
+        files that wait for a vacuum, table features without use, the length of the log.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> for id in range(12):

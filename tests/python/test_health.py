@@ -82,6 +82,41 @@ def test_log_is_measured(tmp_path: Path) -> None:
     assert lb.Table(tmp_path / "t").health()["commits_since_checkpoint"].value == 0
 
 
+def test_removed_files_wait_for_a_vacuum(tmp_path: Path) -> None:
+    table = lb.write(tmp_path / "t", rows(1, 2)).table
+    old = next((tmp_path / "t").rglob("*.parquet")).stat().st_size
+    table = lb.write(tmp_path / "t", rows(3), mode="overwrite").table
+    waiting = table.health()["tombstones"]
+    assert (waiting.value, waiting.judgement, waiting.remedy) == (0.0, "ok", None)
+    assert waiting.detail == f"0 removed files with 0 bytes wait for a vacuum; 1 more with {old} bytes are kept for 7 days"
+    # A file that keeps rows in the table is not removed, although its older form is.
+    table = lb.write(tmp_path / "t", rows(4, 5, 6)).table
+    table = table.alter.set_properties({"delta.enableDeletionVectors": True}).delete("id = 4").table
+    assert table.health()["deleted_rows"].cost_files == 1
+    table = table.alter.set_properties({"delta.deletedFileRetentionDuration": "interval 0 days"})
+    health = table.health()
+    waiting = health["tombstones"]
+    assert (waiting.saved_files, waiting.saved_bytes) == (1, old)
+    assert waiting.value == pytest.approx(old / health.size_bytes)
+    assert (waiting.judgement, waiting.remedy) == ("watch", "table.vacuum()")
+    after = table.vacuum(retention_hours=0, enforce_retention=False).table.health()["tombstones"]
+    assert (after.saved_files, after.saved_bytes, after.judgement) == (0, 0, "ok")
+
+
+def test_features_without_use_are_named(tmp_path: Path) -> None:
+    table = lb.write(tmp_path / "t", rows(1, 2)).table
+    assert (table.health()["unused_features"].value, table.health()["rare_features"].value) == (0, 0)
+    table = table.alter.add_feature("deletionVectors")
+    found = table.health()["unused_features"]
+    assert (found.value, found.judgement, found.remedy) == (1, "watch", 'table.alter.drop_feature("deletionVectors")')
+    assert found.detail == "the version does not use deletionVectors; engines without these features cannot open the table"
+    used = table.alter.set_properties({"delta.enableDeletionVectors": True}).delete("id = 1").table
+    unset = used.alter.set_properties({"delta.enableDeletionVectors": False})
+    assert unset.health()["unused_features"].value == 0, "a file has a deletion vector"
+    rare = unset.alter.add_feature("typeWidening").health()["rare_features"]
+    assert (rare.value, rare.judgement, rare.detail) == (1, "ok", "few engines can read tables with typeWidening")
+
+
 def test_health_can_be_shown_and_exported(tmp_path: Path) -> None:
     health = lb.write(tmp_path / "t", rows(1)).table.health()
     assert repr(health).splitlines()[:2] == [

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use crate::{Result, Table};
 
 pub use finding::{Finding, FindingKind, Severity};
+pub(crate) use history::vacuumed_until;
 pub use options::{CheckOptions, Level};
 pub use outcome::CheckOutcome;
 pub use progress::{CheckProgress, CheckWatcher};

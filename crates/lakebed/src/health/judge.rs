@@ -1,6 +1,7 @@
 //! Turns counts into measures. The thresholds are here and nowhere else.
 
 use super::files::FileSums;
+use super::removed::RemovedSums;
 use super::report::{HealthMeasure, Judgement, MeasureKind};
 
 /// Returns the judgement of a value that should be small.
@@ -80,6 +81,41 @@ pub(super) fn overlap(column: &str, depth: f64, is_clustering: bool, sums: &File
     let kind = if is_clustering { MeasureKind::Clustering } else { MeasureKind::ColumnOverlap };
     let measure = HealthMeasure::new(kind, depth, judgement, detail).mended_by("table.optimize(full=True)");
     HealthMeasure { column: Some(column.to_owned()), ..measure }.costs(sums.files, sums.size_bytes)
+}
+
+/// Judges the files that left the table and wait for a vacuum. The table has `size_bytes`.
+pub(super) fn tombstones(removed: &RemovedSums, retention_days: f64, size_bytes: u64) -> HealthMeasure {
+    let value = share(removed.deletable_bytes, size_bytes.max(1));
+    let detail = format!(
+        "{} removed files with {} bytes wait for a vacuum; {} more with {} bytes are kept for {retention_days:.0} days",
+        removed.deletable_files, removed.deletable_bytes, removed.kept_files, removed.kept_bytes
+    );
+    HealthMeasure::new(MeasureKind::Tombstones, value, judge(value, 0.1, 1.0), detail)
+        .mended_by("table.vacuum()")
+        .saves(removed.deletable_files, removed.deletable_bytes)
+}
+
+/// Judges the table features that nothing uses. Each of them keeps engines away that lack it.
+pub(super) fn unused_features(names: &[String]) -> HealthMeasure {
+    let judgement = if names.is_empty() { Judgement::Ok } else { Judgement::Watch };
+    let detail = match names {
+        [] => "the version uses the table features of its protocol".to_owned(),
+        names => format!("the version does not use {}; engines without these features cannot open the table", names.join(", ")),
+    };
+    let measure = HealthMeasure::new(MeasureKind::UnusedFeatures, names.len() as f64, judgement, detail);
+    match names.first() {
+        Some(name) => measure.mended_by(&format!("table.alter.drop_feature({name:?})")),
+        None => measure,
+    }
+}
+
+/// Counts the table features that few engines can read.
+pub(super) fn rare_features(names: &[String]) -> HealthMeasure {
+    let detail = match names {
+        [] => "all engines of today support the table features".to_owned(),
+        names => format!("few engines can read tables with {}", names.join(", ")),
+    };
+    HealthMeasure::new(MeasureKind::RareFeatures, names.len() as f64, Judgement::Ok, detail)
 }
 
 /// Judges the number of commits since the checkpoint, of which one is due after `interval`.

@@ -31,6 +31,12 @@ pub enum MeasureKind {
     Clustering,
     /// The same for another column with bounds.
     ColumnOverlap,
+    /// The size of the removed files that a vacuum may delete, as a share of the version's size.
+    Tombstones,
+    /// The number of table features that the version does not use.
+    UnusedFeatures,
+    /// The number of table features that few engines can read.
+    RareFeatures,
     /// The number of commits above the newest checkpoint.
     CommitsSinceCheckpoint,
     /// The number of files in the log.
@@ -60,7 +66,8 @@ pub struct HealthMeasure {
     pub cost_files: u64,
     /// About how many files fewer there are then.
     pub saved_files: u64,
-    /// About how many bytes fewer the newest version has then.
+    /// About how many bytes fewer the newest version has then. For tombstones, it is the folder that
+    /// has fewer files and bytes.
     pub saved_bytes: u64,
 }
 

@@ -11,8 +11,9 @@ use lakebed_core::stats::{IndexedColumn, IndexedKind, StatColumn, StatKind, Stat
 use lakebed_io::log;
 
 use super::files::{BoundedColumn, FileSums};
-use super::judge;
+use super::removed::RemovedFiles;
 use super::report::Health;
+use super::{features, judge};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::upkeep::checkpoint_interval;
 use crate::write::settings::suited_file_bytes;
@@ -33,7 +34,7 @@ impl Snapshot {
     ///
     /// let url = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/trips");
     /// let health = lakebed::Table::at(url).open().await?.snapshot().await?.health().await?;
-    /// assert_eq!(health.judgement(), Judgement::Ok);
+    /// assert_ne!(health.judgement(), Judgement::Act);
     /// # Ok(())
     /// # }
     /// ```
@@ -49,10 +50,13 @@ impl Snapshot {
         let columns = self.bounded_columns().await?;
         let mut sums = FileSums::new(self.physical_partition_columns(), target_bytes / 4 * 3, columns.len());
         let options = PlanOptions { row_counts: true, whole_actions: true, ..PlanOptions::default() };
+        let mut removed = RemovedFiles::read(self).await?;
         let mut batches = pin!(Plan::new(self, None, options)?.files());
         while let Some(batch) = batches.try_next().await? {
             sums.add(&batch, &columns)?;
+            removed.forget(&batch)?;
         }
+        let removed = removed.sums(self.env().now_ms().saturating_sub(properties.deleted_file_retention_ms));
         let listed = log::list_log(self.store(), None).await?;
         let versions = readable_versions(&listed, &HashSet::new());
         let days = |milliseconds: i64| milliseconds as f64 / DAY_MS;
@@ -65,6 +69,10 @@ impl Snapshot {
                 measures.push(judge::overlap(&column.name, depth, column.is_clustering, &sums));
             }
         }
+        measures.push(judge::tombstones(&removed, days(properties.deleted_file_retention_ms), sums.size_bytes));
+        let is_clustered = columns.iter().any(|column| column.is_clustering);
+        measures.push(judge::unused_features(&features::unused(self, is_clustered, sums.vectors)));
+        measures.push(judge::rare_features(&features::rare(self)));
         let interval = checkpoint_interval(self, sums.files);
         measures.push(judge::commits_since_checkpoint(self.segment().commits.len() as u64, interval));
         let bytes = listed.iter().map(|file| file.size).sum();
