@@ -41,7 +41,7 @@ class EraseMetrics:
     #: Files outside of the table's folder that hold matching rows. They belong to the source of a
     #: shallow clone and stay.
     outside_files: int = 0
-    #: Files whose rows were searched, and their bytes.
+    #: Files in which rows were searched, and their bytes.
     scanned_files: int = 0
     scanned_bytes: int = 0
     #: Conflicts with commits of other writers.
@@ -57,8 +57,8 @@ class HoldingVersions:
     #: Files of these versions that hold matching rows.
     data_files: int
     change_files: int
-    #: Files that were deleted before, and that may have held such rows by what the log says about
-    #: them. The log may hold values of these rows.
+    #: Files that were deleted before, and that may have held such rows by their statistics in
+    #: the log. The log may hold values of these rows.
     missing_files: int
     #: Files for which the predicate could not be decided. They count as holding such rows.
     undecided_files: int

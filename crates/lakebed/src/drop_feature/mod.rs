@@ -1,8 +1,9 @@
 //! Drops a table feature: ALTER TABLE … DROP FEATURE.
 //!
-//! The metadata and the files must not use the feature any more. What only tells how rows are
-//! stored is changed by the drop itself, in commits of their own (`prepare`). What a table means to
-//! its users, such as a constraint, is in the way (`obstacles`): the caller decides about it.
+//! The metadata and the files must not use the feature any more. The drop
+//! itself changes the storage of rows, in commits of their own (`prepare`). It does not change the
+//! meaning of a table: a constraint, for example, is in the way (`obstacles`), and the caller decides
+//! about it.
 //!
 //! Older versions still use the feature. If readers have to support it, the drop protects them from
 //! these versions (`barrier`), or deletes the versions (`history`). `run` does all these steps.

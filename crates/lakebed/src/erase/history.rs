@@ -121,8 +121,8 @@ impl DroppedHistory {
         match segment.checkpoint {
             Some(files) if files.version == self.first => {
                 if self.fence.writes_v2() {
-                    // Clients without V2 checkpoints then find the table, and a protocol that names
-                    // what they lack.
+                    // Clients without V2 checkpoints then find the table and its protocol, which names
+                    // the missing feature.
                     write_compatible_top(&self.fence, &files).await?;
                 }
                 Ok(written.name)
@@ -234,7 +234,7 @@ impl DroppedHistory {
     fn is_dropped(&self, path: &LogPath, checkpoint: &str) -> bool {
         match path.kind {
             LogKind::Commit | LogKind::Checksum => path.version < self.first,
-            // A checkpoint that another writer made of the fence has tombstones of deleted files.
+            // Another writer's checkpoint of the fence has tombstones of deleted files.
             LogKind::Checkpoint(_) => {
                 let is_own = path.name == checkpoint || (self.fence.writes_v2() && path.name == checkpoint_name(self.first));
                 path.version < self.first || (path.version == self.first && !is_own)

@@ -22,7 +22,7 @@ use crate::scan::ScanFile;
 use crate::scan::plan::{Plan, PlanOptions, may_match, partition_may_match};
 use crate::{Result, Snapshot, Table};
 
-/// The operation of the commit that begins a log whose older versions were erased.
+/// The operation of the commit at which the log begins after an erase of the history.
 pub(super) const FENCE: &str = "ERASE HISTORY";
 
 /// The property with the mode by which columns are found in files.

@@ -1,4 +1,4 @@
-//! ERASE: rows go from the table and from its files, as data protection laws ask for it.
+//! ERASE: rows go from the table and from its files, as data protection laws demand.
 //!
 //! A delete may leave the bytes of deleted rows in files of the newest version, and older versions
 //! keep the rows anyway. An erase rewrites every file of the newest version that holds a matching

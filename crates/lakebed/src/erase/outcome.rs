@@ -85,7 +85,7 @@ metrics! {
         /// The number of files outside of the table's folder that hold matching rows. They belong to
         /// the source of a shallow clone and stay.
         pub outside_files: u64,
-        /// The number of files whose rows were searched.
+        /// The number of files in which rows were searched.
         pub scanned_files: u64,
         /// The total size of these files. Fewer bytes are read.
         pub scanned_bytes: u64,

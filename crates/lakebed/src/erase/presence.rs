@@ -15,7 +15,7 @@ use super::logged_files::{self, LoggedFiles, Naming};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Result, Table};
 
-/// The versions that have some files of a search, and what the log says about these files.
+/// The versions that have some files of a search, and the facts in the log about these files.
 #[derive(Default)]
 pub(super) struct Presence {
     /// The positions of the files in each version that has any. Change data files belong to the
