@@ -318,11 +318,11 @@ class Alter:
     def drop_feature(self, name: str, *, truncate_history: bool = False) -> DropFeatureResult:
         """Drops the table feature ``name``, so that readers and writers need not support it any more.
 
-        What only tells how rows are stored is changed first, in commits of its own: files with
-        deletion vectors are rewritten, and so are those with the physical names of column mapping or
-        with types from before a type change. What a table means to its users is in the way: a
-        constraint, a generated column, a column of a type. The error names everything that is in
-        the way, with the call that removes it.
+        The storage of rows is changed first, in commits of its own: files with deletion vectors are
+        rewritten, and so are those with the physical names of column mapping or with types from
+        before a type change. The meaning of the table is not changed: a constraint, a generated
+        column or a column of a type is in the way. The error names everything that is in the way,
+        with the call that removes it.
 
         If readers need the feature, versions from before the drop stay readable for readers that
         support it: the feature ``checkpointProtection`` is added, which keeps their checkpoints.
@@ -378,7 +378,10 @@ class AlterTogether(Alter):
             self._table = self._table._with(self._table._table.alter(changes, self._options))
 
     def drop_feature(self, name: str, *, truncate_history: bool = False) -> DropFeatureResult:
-        """Is not possible together with other changes, because it needs several commits."""
+        """Is always an error: ``name`` and ``truncate_history`` need commits of their own.
+
+        Call :meth:`Alter.drop_feature` outside of the ``with`` block.
+        """
         raise InvalidInputError(f"drop_feature({shown(name)}) needs commits of its own: call it outside of together()")
 
     def _apply(self, change: str, **fields: Any) -> Table:

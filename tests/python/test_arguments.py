@@ -98,6 +98,7 @@ def objects(table: lb.Table) -> dict[str, Any]:
 STAND_INS: dict[str, Any] = {
     "keys": "id",
     "on": "target.id = source.id",
+    "where": "id = 1",
     "set": {"p": "'x'"},
     "task": b"",
     "app_id": "app",

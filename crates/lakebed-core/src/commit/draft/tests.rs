@@ -279,9 +279,7 @@ fn render_tombstones_name_only_the_file() {
 
 #[test]
 fn render_restored_file_without_row_tracking_loses_row_ids() {
-    let mut file = add_ids("a", "1", 0..=9);
-    file["baseRowId"] = json!(7);
-    file["defaultRowCommitVersion"] = json!(2);
+    let file = with(add_ids("a", "1", 0..=9), json!({"baseRowId": 7, "defaultRowCommitVersion": 2}));
     let draft = Draft { restored: vec![files(&[file])], ..Draft::default() };
     let lines = render(&draft, &base(&[], &[]));
     assert_eq!((lines[0]["add"].get("baseRowId"), lines[0]["add"]["path"].as_str()), (None, Some("a")));
