@@ -58,6 +58,8 @@ def write(df: DataFrame, uri: str | os.PathLike[str], **options: Unpack[FrameWri
     - ``txn=("my-job", 7)``: an application and its number of this write. A write that the table
       knows already is not committed again.
     - ``user_metadata``: a text of your own, which the history keeps.
+    - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which the
+      history keeps as values of JSON.
     - ``target_file_size``: the approximate size of files in bytes.
     - ``partition_by``, ``cluster_by`` and ``properties`` are for a new table; see
       :func:`lakebed.create`.
@@ -128,10 +130,10 @@ def foreach_batch(
       return other rows each time that they run.
     - ``mode``: ``append``, or ``overwrite``: each batch replaces all rows, or those that ``where``
       or ``partitions`` selects.
-    - ``partition_by``, ``cluster_by``, ``schema_mode``, ``user_metadata``, ``target_file_size``,
-      ``properties``, ``compression``, ``row_group_rows``, ``bloom_columns``, ``on_lossy``,
-      ``timeout``, ``optimize_write``, ``storage_options`` and ``credentials`` are those of
-      :func:`write`.
+    - ``partition_by``, ``cluster_by``, ``schema_mode``, ``user_metadata``, ``commit_info``,
+      ``target_file_size``, ``properties``, ``compression``, ``row_group_rows``, ``bloom_columns``,
+      ``on_lossy``, ``timeout``, ``optimize_write``, ``storage_options`` and ``credentials`` are those
+      of :func:`write`.
 
     The returned function takes a batch and its number, as Spark passes them. You may call it in a
     function of your own.

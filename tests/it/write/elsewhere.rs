@@ -295,7 +295,7 @@ fn written_files_outside_table_are_refused() {
         check_error(&Effects::from_bytes(&bytes(outside)).unwrap_err(), &kind, &[outside]);
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
-    assert!(refused.message().contains("its format is 9, and this version of lakebed reads format 4"), "{refused}");
+    assert!(refused.message().contains("its format is 9, and this version of lakebed reads format 5"), "{refused}");
 }
 
 /// Returns the files of a part with a change in their bytes.

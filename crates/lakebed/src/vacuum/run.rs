@@ -54,7 +54,8 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
     };
     let kept = RetainedFiles::read(&snapshot, retention, &options.keep_versions).await?;
     let mut work = VacuumRun::new(table, options, retention, kept, snapshot);
-    if !work.options.dry_run && kept_versions::record(table, &work.options).await? {
+    let is_recorded = work.snapshot.recorded_versions()? == work.options.keep_versions;
+    if !work.options.dry_run && !is_recorded && kept_versions::record(table, &work.options).await? {
         work.check_newest_version().await?;
     }
     work.clear(&mut source).await?;
