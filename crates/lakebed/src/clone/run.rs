@@ -239,7 +239,7 @@ impl CloneTable {
                 copier
                     .copy_all(wanted, |add| {
                         reporter.done(u64::try_from(add.size).unwrap_or(0));
-                        Ok(copied.push(add)?)
+                        copied.push(add)
                     })
                     .await?;
             }
