@@ -347,6 +347,7 @@ def test_history_erase_refuses_versions_kept_by_vacuum(tmp_path: Path) -> None:
         f"{table.uri}: older versions hold rows to erase, so all older versions would go, but the last vacuum kept some of them: "
         "[0]. Vacuum without keep_versions first, or erase without history"
     )
+    assert MARK in names(lb.Table(tmp_path / "t")), "nothing was erased"
     (held,) = table.erase(WHERE).older_versions
     assert (held.first_version, held.log_until) == (0, None)
     table.vacuum()

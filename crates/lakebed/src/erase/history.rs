@@ -42,6 +42,12 @@ const TOGETHER: usize = 1_000;
 /// The number of commits that are replaced at a time.
 const AT_ONCE: usize = 16;
 
+/// Returns whether something may keep older versions.
+pub(super) fn may_refuse(newest: &Snapshot) -> Result<bool> {
+    let is_protected = supported_features(newest.protocol()).contains(&CHECKPOINT_PROTECTION);
+    Ok(is_protected || !newest.kept_versions()?.is_empty())
+}
+
 /// Refuses to drop versions that something keeps.
 pub(super) fn refuse_kept(newest: &Snapshot, first_version: u64) -> Result<()> {
     let url = newest.url();

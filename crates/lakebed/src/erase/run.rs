@@ -63,7 +63,7 @@ async fn attempt(table: &Table, options: &EraseOptions, now_ms: i64, done: &mut 
         let older = account.holding_versions(&current)?;
         return Ok(EraseOutcome { version: current.version(), committed: false, metrics, older, snapshot: Some(current) });
     }
-    if options.history && !current.tags()?.is_empty() && Account::read(&search).await?.has_history() {
+    if options.history && history::may_refuse(&current)? && Account::read(&search).await?.has_history() {
         history::refuse_kept(&current, current.version() + 1)?;
     }
     let newest = match found.is_empty() {
