@@ -31,6 +31,15 @@ def delete(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -
     return Step(lambda table: table.delete(where), f"DELETE FROM delta.`{path}` WHERE {where}", replace(state, rows=left))
 
 
+def erase(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -> Step | None:
+    """Erases rows. The table has the same rows as after a delete, and older versions stay."""
+    step = delete(draw, state, path, versions)
+    if step is None or step.sql is None:
+        return None
+    where = step.sql.partition(" WHERE ")[2]
+    return replace(step, ours=lambda table: table.erase(where))
+
+
 def update(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -> Step | None:
     if not state.numbers:
         return None

@@ -28,6 +28,7 @@ STEPS = [
     rows.append_by_door,
     rows.delete,
     rows.delete_by_door,
+    rows.erase,
     rows.update,
     rows.overwrite,
     rows.upsert,
