@@ -34,6 +34,8 @@ class State:
     #: The columns that must not be negative, by the name of the constraint.
     constraints: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    #: Whether the table has the feature of deletion vectors.
+    has_vectors: bool = False
 
     @property
     def numbers(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -29,7 +30,25 @@ def restore(draw: Draw, state: State, path: str, versions: Mapping[int, State]) 
     return Step(
         lambda table: table.restore(version=version),
         f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {version}",
-        versions[version],
+        # Both engines restore the protocol only upwards.
+        replace(versions[version], has_vectors=state.has_vectors or versions[version].has_vectors),
+    )
+
+
+def add_vectors(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -> Step:
+    return Step(
+        lambda table: table.alter.set_properties({"delta.enableDeletionVectors": True}),
+        f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+        replace(state, has_vectors=True),
+    )
+
+
+def drop_vectors(draw: Draw, state: State, path: str, versions: Mapping[int, State]) -> Step:
+    return Step(
+        lambda table: table.alter.drop_feature("deletionVectors"),
+        f"ALTER TABLE delta.`{path}` DROP FEATURE deletionVectors",
+        replace(state, has_vectors=False),
+        is_refused=not state.has_vectors,
     )
 
 

@@ -41,6 +41,8 @@ STEPS = [
     definition.set_property,
     definition.unset_property,
     whole.restore,
+    whole.add_vectors,
+    whole.drop_vectors,
     whole.optimize,
     whole.transaction,
     whole.transaction,
@@ -67,6 +69,8 @@ def check_definition(path: str, state: State) -> None:
     properties = lb.Table(path).properties
     constraints = {f"delta.constraints.{name}": f"`{column}` >= 0" for name, column in state.constraints.items()}
     assert {name: value for name, value in properties.items() if name.startswith("delta.constraints.")} == constraints
+    features = lb.Table(path).protocol.writer_features
+    assert ("deletionVectors" in features) == state.has_vectors
     own = ("team", "delta.checkpointInterval")
     assert {name: value for name, value in properties.items() if name in own} == state.properties
 
@@ -106,7 +110,7 @@ def test_random_lives_equal_the_model(vectors: str, spark: Any) -> None:
                 f"'delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true', "
                 f"'delta.enableDeletionVectors' = '{vectors}')"
             )
-            state = State({"id": "int", "k": "bigint", "s": "string"})
+            state = State({"id": "int", "k": "bigint", "s": "string"}, has_vectors=vectors == "true")
             versions = {0: state}
             for number in range(data.draw(st.integers(8, 12))):
                 step = data.draw(st.sampled_from(STEPS))(data.draw, state, path, versions)
