@@ -23,7 +23,7 @@ impl Scan {
     /// let rows = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![3, 1, 2])) as _)])?;
     /// let table = Table::at("memory://docs/file-statistics").build()?;
     /// table.write(RecordBatchStream::from_batches(rows.schema(), vec![rows])).run().await?;
-    /// let files = table.snapshot().await?.scan().files_with_statistics().await?.collect().await?;
+    /// let files = table.snapshot().await?.scan().files_with_statistics().await?.collect_all().await?;
     /// let greatest = files[0]["max"].as_struct()["id"].as_primitive::<Int64Type>().value(0);
     /// assert_eq!(greatest, 3);
     /// # Ok(())
