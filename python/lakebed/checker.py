@@ -1,4 +1,4 @@
-"""Checks of a table: what contradicts the log, what it means, and which call mends it."""
+"""Checks of a table: contradictions to the log, their meaning, and the calls that mend them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def check(
     progress: bool | Callable[[CheckProgress], Any] | None = None,
     **options: Unpack[Located],
 ) -> CheckResult:
-    """Compares what the log of a table says with what is there. The table need not be readable.
+    """Compares the log of a table with its files. The table need not be readable.
 
     - ``uri``, ``storage_options``, ``credentials`` and ``absolute_paths`` are those of
       :class:`lakebed.Table`.

@@ -1,4 +1,4 @@
-"""Repairs of a table: what can be mended without a guess, and what the caller names."""
+"""Repairs of a table: those that need no guess, and those that the caller names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RepairResult:
     dry_run: bool
     #: What was done, or would be done, in this order.
     actions: tuple[RepairAction, ...]
-    #: The check of the table: before a dry run, and after a repair. Its findings are what is left.
+    #: The check of the table: before a dry run, and after a repair. Its findings are those that remain.
     check: CheckResult
     #: The versions that the repair committed.
     commits: tuple[int, ...]

@@ -721,7 +721,7 @@ class Table(Scannable):
         limit: int = 100,
         progress: bool | Callable[[CheckProgress], Any] | None = None,
     ) -> CheckResult:
-        """Compares what the log says about the newest version with what is there. Writes nothing.
+        """Compares the log of the newest version with the files of the table. Writes nothing.
 
         Each ``level`` includes the ones before:
 

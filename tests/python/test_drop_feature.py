@@ -1,4 +1,4 @@
-"""DROP FEATURE: what a drop does to the log and to the files, what is in its way, and that the result
+"""DROP FEATURE: the log and the files after a drop, the obstacles of a drop, and that the result
 is a table for readers that do not know the feature.
 """
 

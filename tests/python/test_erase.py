@@ -1,4 +1,4 @@
-"""Erase, from Python: what is left of rows in every byte below the table."""
+"""Erase, from Python: a search for erased rows in every byte below the table."""
 
 from __future__ import annotations
 
@@ -370,7 +370,7 @@ def test_writer_from_before_does_not_lose_its_commit(tmp_path: Path) -> None:
     table = lb.write(tmp_path / "t", people("ann", MARK)).table
     other = DeltaTable(str(tmp_path / "t"))
     table.erase(WHERE, history=True)
-    # deltalake still believes that version 1 is the next one.
+    # For this handle of deltalake, version 1 is still the next one.
     with pytest.raises(DeltaError):
         write_deltalake(other, people("lost", start=7), mode="append")
     assert "lost" not in names(lb.Table(tmp_path / "t"))
@@ -409,7 +409,7 @@ def test_feed_and_stream_from_dropped_versions_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["plain", "v2", "partitioned"])
 @pytest.mark.parametrize("left", ["files", "log", "half"])
 def test_interrupted_erase_is_finished_by_next(tmp_path: Path, kind: str, left: str) -> None:
-    """Puts back what an interruption would have left: the log, or the files and the log."""
+    """Puts back the files that an interruption would have left: the log, or the files and the log."""
     root, copy = tmp_path / "t", tmp_path / "copy"
     table = made(root, kind)
     first = table.erase(WHERE)

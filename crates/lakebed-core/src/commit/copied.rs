@@ -2,7 +2,7 @@
 //!
 //! There may be a million of them. So they are rendered while they are read, on many threads
 //! ([`CopiedLines`]), and only their lines are kept, in the pieces in which the commit is written.
-//! The sums that the checksum needs are taken on the way, so that nobody parses the lines again.
+//! The sums that the checksum needs are taken on the way, so that the lines are not parsed again.
 
 use bytes::Bytes;
 

@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 /// The number of commits that are read at a time.
 const CONCURRENCY: usize = 16;
 
-/// The listing of a log, and what is known about it.
+/// The listing of a log, and the facts that follow from it.
 pub(super) struct CheckedLog {
     pub(super) listed: Vec<ListedLogFile>,
     pub(super) hint: Option<Hint>,
@@ -70,7 +70,7 @@ impl CheckedLog {
         })
     }
 
-    /// Checks what the listing shows, and reads the commits above the newest checkpoint.
+    /// Checks the listing, and reads the commits above the newest checkpoint.
     pub(super) async fn check(&mut self, store: &Store, findings: &mut Findings, reporter: &mut LevelReporter<'_>) -> Result<()> {
         self.check_gaps(findings);
         self.check_hint(findings);

@@ -1,4 +1,4 @@
-//! A contradiction in a table: what it is, where it is, what it means for users, and which call
+//! A contradiction in a table: its kind, its place, its meaning for users, and the call that
 //! mends it.
 
 use serde::Serialize;
@@ -42,7 +42,7 @@ macro_rules! kinds {
                 match self { $(Self::$name => Severity::$severity,)+ }
             }
 
-            /// Returns what it means for users of the table.
+            /// Returns the meaning of the contradiction for users of the table.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$name => $meaning,)+ }
             }

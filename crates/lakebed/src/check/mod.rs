@@ -56,7 +56,7 @@ pub struct Check {
 }
 
 impl Table {
-    /// Compares what the log says about the table with what is there. The table need not be
+    /// Compares the log of the table with the files of the table. The table need not be
     /// readable.
     pub fn check(&self) -> Check {
         Check { table: self.clone(), options: CheckOptions::default(), watcher: None }

@@ -24,7 +24,7 @@ pub enum MeasureKind {
     PartitionSkew,
     /// The share of rows that deletion vectors hide.
     DeletedRows,
-    /// The share of files without statistics that the table's settings ask for.
+    /// The share of files that lack statistics of the table's settings.
     MissingStatistics,
     /// The number of files that a lookup of one value of a clustering column reads, as a share of
     /// all files.

@@ -1,4 +1,4 @@
-//! Decides from the findings of a check what a repair does.
+//! Plans a repair from the findings of a check.
 
 use std::collections::BTreeSet;
 
