@@ -98,7 +98,7 @@ def put_removed(path: Path) -> None:
 
 
 def left_behind(operation: str, source: Path, target: Path, told: Any) -> dict[str, Any]:
-    """Returns the answer: what the call left on disk, or what it returned if it left nothing."""
+    """Returns the answer: counts of files on disk, or the result of a call that leaves no files."""
     if operation == "deep_clone":
         sizes = [path.stat().st_size for path in target.rglob("*.parquet") if "_delta_log" not in path.parts]
         return {"files": len(sizes), "bytes": sum(sizes)}

@@ -14,7 +14,7 @@ _Progress = TypeVar("_Progress")
 def watcher(
     progress: bool | Callable[[_Progress], Any] | None, kind: Callable[..., _Progress], line: Callable[[_Progress], str]
 ) -> Callable[..., None] | None:
-    """Returns the function that the extension calls, or None if nobody asked for the progress.
+    """Returns the function that the extension calls, or None without a progress.
 
     It makes a ``kind`` of its arguments and calls ``progress`` with that. ``progress=True`` prints
     ``line`` on one line of the terminal, over the last one.

@@ -258,8 +258,9 @@ async fn files_are_listed_if_that_is_cheaper() {
     }
 }
 
-#[tokio::test]
-async fn log_reads_each_needed_commit() {
+/// Returns a table with a checkpoint of version 3 and one commit above it. Its requests are counted
+/// from now on.
+async fn with_checkpoint() -> TableBuilder {
     let builder = TableBuilder::new();
     let files: Vec<Value> = (0..4).map(|number| add(&format!("f{number}.parquet"))).collect();
     for file in &files {
@@ -269,6 +270,12 @@ async fn log_reads_each_needed_commit() {
     builder.hint(3).await;
     builder.commit(&[add("late.parquet")]).await;
     builder.observed().take_counts();
+    builder
+}
+
+#[tokio::test]
+async fn log_reads_each_needed_commit() {
+    let builder = with_checkpoint().await;
     assert!(check(&builder.table(), Level::Log).await.is_ok());
     let counts = builder.observed().take_counts();
     // The hint and the commit are read to be checked, and once more with the checkpoint's protocol
@@ -280,15 +287,7 @@ async fn log_reads_each_needed_commit() {
 
 #[tokio::test]
 async fn state_reads_commits_below_the_checkpoint() {
-    let builder = TableBuilder::new();
-    let files: Vec<Value> = (0..4).map(|number| add(&format!("f{number}.parquet"))).collect();
-    for file in &files {
-        builder.commit(std::slice::from_ref(file)).await;
-    }
-    builder.checkpoint(3, &files).await;
-    builder.hint(3).await;
-    builder.commit(&[add("late.parquet")]).await;
-    builder.observed().take_counts();
+    let builder = with_checkpoint().await;
     assert!(check(&builder.table(), Level::Log).await.is_ok());
     let log = builder.observed().take_counts();
     assert!(check(&builder.table(), Level::State).await.is_ok());

@@ -27,7 +27,7 @@ use listed::listed_file;
 pub use move_aside::{DAMAGED_DIR, move_aside};
 pub use put::{PutCommit, put_commit};
 pub use tail::find_tail;
-pub use write::{hadoop_checksum_name, put_checksum, write_hint};
+pub use write::{hadoop_checksum_name, hadoop_checksum_path, put_checksum, write_hint};
 
 use crate::store::Store;
 

@@ -13,7 +13,7 @@ use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::cleanup::{CleanupPlan, CleanupRules, cutoff_ms, plan};
 use lakebed_core::log::segment::{self, CheckpointFiles, ListedLogFile};
 use lakebed_core::path::{CheckpointKind, FilePath, LOG_DIR, LogKind, LogPath, SIDECAR_DIR, checkpoint_name};
-use lakebed_io::log::hadoop_checksum_name;
+use lakebed_io::log::hadoop_checksum_path;
 use lakebed_io::{checkpoint, log};
 
 use crate::checkpoint::write_compatible_top;
@@ -170,12 +170,9 @@ impl Snapshot {
     pub(crate) async fn delete_named<'a>(&self, folder: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
         let mut paths = Vec::new();
         for name in names {
-            let path = self.store().path_of(&format!("{folder}/{name}"))?;
-            let is_local = self.store().local_path(&path).is_some();
-            paths.push(path);
-            if is_local {
-                paths.push(self.store().path_of(&format!("{folder}/{}", hadoop_checksum_name(name)))?);
-            }
+            let file = format!("{folder}/{name}");
+            paths.push(self.store().path_of(&file)?);
+            paths.extend(hadoop_checksum_path(self.store(), &file)?);
         }
         if paths.is_empty() { Ok(()) } else { self.store().delete(&paths).await }
     }

@@ -1,11 +1,13 @@
-//! Sets and drops tags. `tags` reads them.
+//! Sets and drops tags, and records the versions that a vacuum keeps. `tags` reads both.
+
+use std::collections::BTreeSet;
 
 use lakebed_core::action::Metadata;
-use lakebed_core::commit::conflict::TAG_PREFIX;
+use lakebed_core::commit::conflict::{KEPT_VERSIONS, TAG_PREFIX};
 use serde_json::json;
 
 use crate::restore::check_files;
-use crate::tags::{Tag, check_name};
+use crate::tags::{Tag, check_name, kept_versions_text};
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
@@ -46,7 +48,7 @@ impl Table {
     /// If the version cannot be read any more, or another version has this tag.
     pub async fn tag(&self, name: &str, version: u64, replace: bool) -> Result<TagOutcome> {
         check_name(name)?;
-        self.change_tags(&TagChange::Set { name, version, replace }).await
+        self.change_tags(&TagChange::Set { name, version, replace }, CommitSettings::default()).await
     }
 
     /// Returns the tags of the newest version, by name.
@@ -60,12 +62,16 @@ impl Table {
     /// If the table has no such tag.
     pub async fn drop_tag(&self, name: &str) -> Result<TagOutcome> {
         check_name(name)?;
-        self.change_tags(&TagChange::Drop { name }).await
+        self.change_tags(&TagChange::Drop { name }, CommitSettings::default()).await
     }
 
-    async fn change_tags(&self, change: &TagChange<'_>) -> Result<TagOutcome> {
+    /// Records the versions that a vacuum keeps, in place of those that an earlier one kept.
+    pub(crate) async fn record_kept_versions(&self, versions: &BTreeSet<u64>, settings: CommitSettings) -> Result<TagOutcome> {
+        self.change_tags(&TagChange::Keep { versions }, settings).await
+    }
+
+    async fn change_tags(&self, change: &TagChange<'_>, settings: CommitSettings) -> Result<TagOutcome> {
         self.refuse_in_transaction("a change of tags")?;
-        let settings = CommitSettings::default();
         let mut retry = Retry::new(self.env(), &settings, Retryable::all());
         loop {
             let current = self.snapshot().await?.by_log().await?;
@@ -87,10 +93,11 @@ impl Table {
     }
 }
 
-/// A change of the tags.
+/// A change of the versions that the table names.
 enum TagChange<'a> {
     Set { name: &'a str, version: u64, replace: bool },
     Drop { name: &'a str },
+    Keep { versions: &'a BTreeSet<u64> },
 }
 
 impl TagChange<'_> {
@@ -108,9 +115,7 @@ impl TagChange<'_> {
                 check_readable(table, current, name, version).await?;
                 let tag = Tag { name: name.to_owned(), version, created_at_ms: current.env().now_ms() };
                 let (key, value) = tag.property()?;
-                let operation = Operation::new("SET TBLPROPERTIES").with("properties", json!({&key: &value}).to_string());
-                metadata.configuration.insert(key, Some(value));
-                Ok(Some((metadata, operation)))
+                Ok(Some(with_property(metadata, key, value)))
             }
             Self::Drop { name } => {
                 let key = format!("{TAG_PREFIX}{name}");
@@ -118,13 +123,27 @@ impl TagChange<'_> {
                     // The error lists the tags that there are.
                     current.find_tag(name)?;
                 }
-                let operation = Operation::new("UNSET TBLPROPERTIES")
-                    .with_names("properties", std::slice::from_ref(&key))
-                    .with("ifExists", "false");
-                Ok(Some((metadata, operation)))
+                Ok(Some((metadata, unset(key))))
             }
+            Self::Keep { versions } if current.recorded_versions()? == *versions => Ok(None),
+            Self::Keep { versions } if versions.is_empty() => {
+                metadata.configuration.remove(KEPT_VERSIONS);
+                Ok(Some((metadata, unset(KEPT_VERSIONS.to_owned()))))
+            }
+            Self::Keep { versions } => Ok(Some(with_property(metadata, KEPT_VERSIONS.to_owned(), kept_versions_text(versions)))),
         }
     }
+}
+
+/// Sets a property, and returns the metadata with the operation for the history.
+fn with_property(mut metadata: Metadata, key: String, value: String) -> (Metadata, Operation) {
+    let operation = Operation::new("SET TBLPROPERTIES").with("properties", json!({&key: &value}).to_string());
+    metadata.configuration.insert(key, Some(value));
+    (metadata, operation)
+}
+
+fn unset(key: String) -> Operation {
+    Operation::new("UNSET TBLPROPERTIES").with_names("properties", &[key]).with("ifExists", "false")
 }
 
 fn is_taken(current: &Snapshot, Tag { name, version, .. }: &Tag) -> Error {

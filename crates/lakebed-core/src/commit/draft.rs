@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::action::{Action, Add, Cdc, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, SetTransaction};
 use crate::dv::DeletionVector;
 use crate::error::ConflictKind;
-use crate::feature::downgrade::CHECKPOINT_PROTECTION;
+use crate::feature::downgrade::{CHECKPOINT_PROTECTION, PROTECTED_BEFORE};
 use crate::feature::supported_features;
 use crate::log::files::FileBatch;
 use crate::property::{IsolationLevel, TableProperties};
@@ -26,8 +26,6 @@ use super::row_ids::{self, RowIds};
 /// The properties that record the beginning of in-commit timestamps, if the table did not have them
 /// from its first version.
 const ENABLEMENT: [&str; 2] = ["delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"];
-/// The property that names the version before which checkpoints are protected.
-const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 /// The changes that a transaction makes.
 #[derive(Debug, Clone, Default)]

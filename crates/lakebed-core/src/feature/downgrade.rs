@@ -12,6 +12,9 @@ use crate::action::Protocol;
 /// The feature that protects the checkpoints of older versions.
 pub const CHECKPOINT_PROTECTION: &str = "checkpointProtection";
 
+/// The property that names the version before which checkpoints are protected.
+pub const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
+
 impl Feature {
     /// Returns whether readers of older versions must support the feature, although the table no
     /// longer has it. Readers do not look at features that only writers must support.

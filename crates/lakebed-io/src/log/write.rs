@@ -8,6 +8,8 @@ use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::hint::Hint;
 use lakebed_core::path::{HINT_NAME, checksum_name};
 
+use object_store::path::Path;
+
 use super::{ReadHint, read_hint};
 use crate::store::{PutOutcome, Store};
 
@@ -28,6 +30,19 @@ pub async fn write_hint(store: &Store, hint: &Hint) -> Result<bool> {
 /// Writes the checksum of a version, if it does not exist.
 pub async fn put_checksum(store: &Store, version: u64, checksum: &VersionChecksum) -> Result<PutOutcome> {
     store.put_disposable_if_absent(&store.log_path(&checksum_name(version))?, checksum.to_json()?.into()).await
+}
+
+/// Returns the path of the hidden checksum that Hadoop may keep beside this file below the table. Only
+/// files on the local disk have one.
+pub fn hadoop_checksum_path(store: &Store, file: &str) -> Result<Option<Path>> {
+    if !store.is_local() {
+        return Ok(None);
+    }
+    let checksum = match file.rsplit_once('/') {
+        Some((folder, name)) => format!("{folder}/{}", hadoop_checksum_name(name)),
+        None => hadoop_checksum_name(file),
+    };
+    store.path_of(&checksum).map(Some)
 }
 
 /// Returns the name of the hidden checksum that Hadoop keeps beside a local file of this name.

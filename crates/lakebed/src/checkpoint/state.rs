@@ -41,7 +41,7 @@ pub(super) struct CheckpointState {
     others: Vec<Action>,
     /// The old checkpoint, on which the commits build.
     old: Option<Content>,
-    /// The paths of files whose tombstones are left out.
+    /// The paths of files without tombstones in this checkpoint.
     forgotten: Arc<HashSet<FileKey>>,
 }
 

@@ -26,7 +26,7 @@ use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
 
-/// The number of files whose lines are rendered together.
+/// The number of files that one task renders.
 const FILES_TOGETHER: usize = 8192;
 
 /// A clone of one version of a table.

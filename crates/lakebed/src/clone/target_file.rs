@@ -39,7 +39,7 @@ pub(super) struct FileCopy {
 /// The names that a clone gives to the files of its source.
 #[derive(Clone)]
 pub(super) enum Naming {
-    /// Absolute paths into the source, whose root has this URI, with a slash at its end.
+    /// Absolute paths into the source. `root` is its URI, with a slash at the end.
     Absolute { root: Arc<str> },
     /// The names of the source, in this folder below the target's root. The root itself is "".
     Copied { folder: String },

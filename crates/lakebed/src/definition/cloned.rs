@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use lakebed_core::action::Metadata;
+use lakebed_core::feature::downgrade::PROTECTED_BEFORE;
 use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::feature::upgrade::{upgrade, used_features};
 use lakebed_core::property::TableProperties;
@@ -20,11 +21,8 @@ use crate::{Error, Result, Snapshot};
 const ROW_ID_COLUMNS: [&str; 2] =
     ["delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName"];
 /// The properties that describe the log of the source.
-const OF_LOG: [&str; 3] = [
-    "delta.inCommitTimestampEnablementVersion",
-    "delta.inCommitTimestampEnablementTimestamp",
-    "delta.requireCheckpointProtectionBeforeVersion",
-];
+const OF_LOG: [&str; 3] =
+    ["delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp", PROTECTED_BEFORE];
 /// The properties by which a catalog coordinates the commits of the source.
 const COORDINATED: &str = "delta.coordinatedCommits.";
 

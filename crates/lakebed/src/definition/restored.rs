@@ -9,10 +9,11 @@ use std::collections::HashMap;
 
 use lakebed_core::action::Metadata;
 use lakebed_core::commit::conflict::IDENTITY_MARK;
+use lakebed_core::feature::downgrade::PROTECTED_BEFORE;
 use lakebed_core::feature::supported_features;
 use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::schema::field_metadata::IDENTITY_STEP;
-use lakebed_core::schema::mapping::FIELD_ID;
+use lakebed_core::schema::mapping::{DROPPED_OR_RENAMED, FIELD_ID};
 use lakebed_core::schema::{StructField, StructType};
 use serde_json::Value;
 
@@ -32,11 +33,8 @@ const ENABLE_ROW_TRACKING: &str = "delta.enableRowTracking";
 const ROW_IDS: [&str; 2] =
     ["delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName"];
 
-/// The property that says that columns were dropped or renamed. It stays true.
-const DROPPED_OR_RENAMED: &str = "delta.columnMapping.hasDroppedOrRenamed";
-
 /// The properties with numbers that only grow.
-const GROWING: [&str; 2] = ["delta.columnMapping.maxColumnId", "delta.requireCheckpointProtectionBeforeVersion"];
+const GROWING: [&str; 2] = ["delta.columnMapping.maxColumnId", PROTECTED_BEFORE];
 
 impl Definition {
     /// Returns the definition of a table that goes back from `current` to `target`.

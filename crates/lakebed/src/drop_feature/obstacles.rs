@@ -26,6 +26,7 @@ async fn obstacles(feature: &Feature, snapshot: &Snapshot) -> Result<Vec<String>
         let found = format!("the property {name} is true (unset_properties({name:?}))");
         if is_set { vec![found] } else { Vec::new() }
     };
+    let noted = |note: &str, describe: fn(&str) -> String| columns(schema, |field| field.metadata.contains_key(note), describe);
     Ok(match feature.name {
         "appendOnly" => property(properties.append_only, "delta.appendOnly"),
         "changeDataFeed" => {
@@ -41,26 +42,12 @@ async fn obstacles(feature: &Feature, snapshot: &Snapshot) -> Result<Vec<String>
             };
             properties.constraints.iter().map(call).collect()
         }
-        "invariants" => columns(
-            schema,
-            |field| field.metadata.contains_key(INVARIANTS),
-            |name| format!("column {name} has an invariant (drop_column({name:?}))"),
-        ),
-        "generatedColumns" => columns(
-            schema,
-            |field| field.metadata.contains_key(GENERATION_EXPRESSION),
-            |name| format!("column {name} is generated (drop_column({name:?}))"),
-        ),
-        "identityColumns" => columns(
-            schema,
-            |field| field.metadata.contains_key(IDENTITY_START),
-            |name| format!("column {name} is an identity column (drop_column({name:?}))"),
-        ),
-        "allowColumnDefaults" => columns(
-            schema,
-            |field| field.metadata.contains_key(CURRENT_DEFAULT),
-            |name| format!("column {name} has a default (set_default({name:?}, None))"),
-        ),
+        "invariants" => noted(INVARIANTS, |name| format!("column {name} has an invariant (drop_column({name:?}))")),
+        "generatedColumns" => noted(GENERATION_EXPRESSION, |name| format!("column {name} is generated (drop_column({name:?}))")),
+        "identityColumns" => noted(IDENTITY_START, |name| format!("column {name} is an identity column (drop_column({name:?}))")),
+        "allowColumnDefaults" => {
+            noted(CURRENT_DEFAULT, |name| format!("column {name} has a default (set_default({name:?}, None))"))
+        }
         "clustering" => match snapshot.clustering_columns().await?.join(", ") {
             none if none.is_empty() => Vec::new(),
             names => vec![format!("the rows are clustered by {names} (cluster_by())")],

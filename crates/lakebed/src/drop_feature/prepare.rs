@@ -63,7 +63,7 @@ pub(super) async fn is_used(feature: &Feature, snapshot: &Snapshot) -> Result<bo
     })
 }
 
-/// Commits what is necessary so that the newest version does not use the feature.
+/// Makes the commits after which the newest version does not use the feature.
 pub(super) async fn prepare(feature: &Feature, steps: &mut Steps<'_>) -> Result<()> {
     let snapshot = steps.newest().await?;
     match feature.name {

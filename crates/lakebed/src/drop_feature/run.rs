@@ -4,8 +4,9 @@ use lakebed_core::action::{DomainMetadata, Metadata};
 use lakebed_core::commit::base::ROW_TRACKING_DOMAIN;
 use lakebed_core::commit::info::Operation;
 use lakebed_core::error::ConflictKind;
-use lakebed_core::feature::downgrade::without;
+use lakebed_core::feature::downgrade::{PROTECTED_BEFORE, without};
 use lakebed_core::feature::{Feature, check_write};
+use lakebed_core::schema::mapping::DROPPED_OR_RENAMED;
 
 use super::options::DropFeatureOptions;
 use super::outcome::{DropFeatureMetrics, DropFeatureOutcome};
@@ -16,9 +17,6 @@ use crate::clustering::CLUSTERING_DOMAIN;
 use crate::transaction::Transaction;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
-
-/// The property that names the version before which checkpoints are protected.
-const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 pub(super) async fn run(table: &Table, name: &str, options: &DropFeatureOptions) -> Result<DropFeatureOutcome> {
     table.refuse_in_transaction("dropping a table feature")?;
@@ -129,7 +127,7 @@ fn left_properties(feature: &Feature) -> &'static [&'static str] {
             "delta.rowTracking.materializedRowCommitVersionColumnName",
         ],
         "materializePartitionColumns" => &["delta.enableMaterializePartitionColumnsFeature"],
-        "columnMappingUsageTracking" => &["delta.columnMapping.hasDroppedOrRenamed"],
+        "columnMappingUsageTracking" => &[DROPPED_OR_RENAMED],
         "checkpointProtection" => &[PROTECTED_BEFORE],
         _ => &[],
     }

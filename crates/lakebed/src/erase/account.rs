@@ -56,14 +56,8 @@ impl Account {
                 None => runs.push((version, version, files.clone())),
             }
         }
-        let of_run = |(first, last, files)| {
-            let mut held = self.holding(newest, &times, &tags, (first, last), &files);
-            // The cleanup keeps the log of these versions until a vacuum keeps others.
-            if recorded.range(first..=last).next().is_some() {
-                held.log_until_ms = None;
-            }
-            held
-        };
+        let kept = (tags.as_slice(), &recorded);
+        let of_run = |(first, last, files)| self.holding(newest, &times, kept, (first, last), &files);
         Ok(runs.into_iter().map(of_run).collect())
     }
 
@@ -71,7 +65,7 @@ impl Account {
         &self,
         newest: &Snapshot,
         times: &HashMap<u64, i64>,
-        tags: &[Tag],
+        (tags, recorded): (&[Tag], &BTreeSet<u64>),
         (first_version, last_version): (u64, u64),
         files: &BTreeSet<usize>,
     ) -> HoldingVersions {
@@ -112,6 +106,10 @@ impl Account {
             held.files_until_ms = held.files_until_ms.max(until_ms);
         }
         held.log_until_ms = last_commit_ms.map(|time_ms| time_ms.saturating_add(properties.log_retention_ms));
+        // The cleanup keeps the log of recorded versions until a vacuum keeps others.
+        if recorded.range(first_version..=last_version).next().is_some() {
+            held.log_until_ms = None;
+        }
         if !held.tags.is_empty() {
             (held.files_until_ms, held.log_until_ms) = (None, None);
         }

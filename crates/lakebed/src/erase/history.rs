@@ -3,11 +3,11 @@
 //! The order makes an interruption harmless. First a commit without changes is made, the fence, and
 //! then a checkpoint of its version. From then on, no reader of the newest version needs an older
 //! file of the log. Then the files with matching rows are deleted, and at last the log below the
-//! fence, oldest first. Another erase finds what an interrupted one left, because the log still
-//! names it.
+//! fence, oldest first. Another erase finds the files that an interrupted one left,
+//! because the log still names them.
 //!
-//! The fence sets the metadata again. So engines that find it ahead of them (and a restore of an
-//! older version) do not commit on top of what they have read.
+//! The fence sets the metadata again. So writers of an older version, and restores of one, meet a
+//! conflict when they find the fence ahead of them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use lakebed_core::feature::supported_features;
 use lakebed_core::log::files::FileKey;
 use lakebed_core::log::segment::{self, ListedLogFile};
 use lakebed_core::path::{LOG_DIR, LogKind, LogPath, SIDECAR_DIR, checkpoint_name};
-use lakebed_io::log::{self, hadoop_checksum_name};
+use lakebed_io::log::{self, hadoop_checksum_path};
 use lakebed_io::store::Store;
 
 use super::account::Account;
@@ -162,11 +162,7 @@ impl DroppedHistory {
             let mut paths = Vec::with_capacity(names.len());
             for name in names {
                 paths.push(self.store().path_of(name)?);
-                if self.store().is_local() {
-                    let (folder, name) = name.rsplit_once('/').map_or(("", name.as_str()), |(folder, name)| (folder, name));
-                    let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-                    paths.push(self.store().path_of(&format!("{folder}{}", hadoop_checksum_name(name)))?);
-                }
+                paths.extend(hadoop_checksum_path(self.store(), name)?);
             }
             self.store().delete(&paths).await?;
         }
@@ -231,8 +227,8 @@ impl DroppedHistory {
         let info = commit_info(self.store(), path).await?;
         let lines = placeholder::lines(info.as_ref())?;
         let at = self.store().log_path(&path.name)?;
-        if self.store().local_path(&at).is_some() {
-            self.store().delete(&[self.store().log_path(&hadoop_checksum_name(&path.name))?]).await?;
+        if let Some(checksum) = hadoop_checksum_path(self.store(), &format!("{LOG_DIR}/{}", path.name))? {
+            self.store().delete(&[checksum]).await?;
         }
         self.store().put(&at, lines.into()).await
     }

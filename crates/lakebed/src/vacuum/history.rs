@@ -6,7 +6,7 @@ use super::outcome::VacuumMetrics;
 use super::retention::Retention;
 use crate::metrics::HistoryOf;
 use crate::transaction::retry::{Retry, Retryable};
-use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
+use crate::transaction::{Committed, Operation, Transaction};
 use crate::{Result, Snapshot, Table};
 
 /// Returns the operation that counts the files to delete. `metrics` are those of one round.
@@ -29,7 +29,7 @@ pub(super) fn end(is_done: bool, metrics: &VacuumMetrics) -> Operation {
 
 /// Commits only this operation, and retries on top of other writers' commits.
 pub(super) async fn commit(table: &Table, options: &VacuumOptions, operation: &Operation) -> Result<Committed> {
-    let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, None);
+    let settings = options.commit_settings();
     let mut retry = Retry::new(table.env(), &settings, Retryable::all());
     loop {
         let transaction = Transaction::begin(&table.snapshot().await?.by_log().await?, settings.clone()).await?;

@@ -13,7 +13,6 @@ mod folders;
 mod hidden_names;
 mod history;
 mod inventory;
-mod kept_versions;
 mod options;
 mod outcome;
 mod retained;

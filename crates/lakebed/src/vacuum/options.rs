@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::transaction::InfoEntries;
+use crate::transaction::{CommitSettings, InfoEntries};
 
 /// The options of a vacuum.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -48,6 +48,12 @@ pub enum VacuumMode {
     /// The commits since the last vacuum. The cost does not depend on the size of the table's
     /// folders.
     Lite,
+}
+
+impl VacuumOptions {
+    pub(super) fn commit_settings(&self) -> CommitSettings {
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, None)
+    }
 }
 
 impl Default for VacuumOptions {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::feature::check_write;
-use lakebed_io::log::{self, hadoop_checksum_name};
+use lakebed_io::log::{self, hadoop_checksum_path};
 use lakebed_io::store::{DeleteOutcome, Store};
 use object_store::path::Path;
 
@@ -15,7 +15,7 @@ use super::options::{VacuumMode, VacuumOptions};
 use super::outcome::{VacuumMetrics, VacuumOutcome};
 use super::retained::RetainedFiles;
 use super::retention::Retention;
-use super::{folders, history, inventory, kept_versions};
+use super::{folders, history, inventory};
 use crate::transaction::Operation;
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
@@ -55,7 +55,9 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
     let kept = RetainedFiles::read(&snapshot, retention, &options.keep_versions).await?;
     let mut work = VacuumRun::new(table, options, retention, kept, snapshot);
     let is_recorded = work.snapshot.recorded_versions()? == work.options.keep_versions;
-    if !work.options.dry_run && !is_recorded && kept_versions::record(table, &work.options).await? {
+    if !work.options.dry_run && !is_recorded {
+        let settings = work.options.commit_settings();
+        table.record_kept_versions(&work.options.keep_versions, settings).await?;
         work.check_newest_version().await?;
     }
     work.clear(&mut source).await?;
@@ -310,11 +312,8 @@ fn in_chunks(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
 /// Deletes some files, with the checksum files that Hadoop may have left beside them.
 async fn delete(store: Store, files: Vec<Candidate>) -> Result<DeletedChunk> {
     let mut paths = files.iter().map(|file| store.path_of(&file.path)).collect::<Result<Vec<Path>>>()?;
-    if store.is_local() {
-        for file in &files {
-            let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
-            paths.push(store.path_of(&format!("{folder}/{}", hadoop_checksum_name(name)))?);
-        }
+    for file in &files {
+        paths.extend(hadoop_checksum_path(&store, &file.path)?);
     }
     let deletion = store.delete_each(&paths).await?;
     Ok(DeletedChunk { files: files.into_iter().zip(deletion.outcomes).collect(), error: deletion.error })

@@ -40,7 +40,7 @@ impl AddedFiles {
         Self { keys, actions: Actions::Kept(files) }
     }
 
-    /// Creates the files with these keys, whose actions are among those of these ranges.
+    /// Creates the files with these keys. Their actions are in these ranges of commits.
     pub(super) fn in_log(keys: Vec<FileKey>, ranges: Vec<CommitRange>) -> Self {
         Self { keys, actions: Actions::InLog(ranges.into()) }
     }

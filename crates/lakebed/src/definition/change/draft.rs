@@ -7,14 +7,10 @@ use lakebed_core::commit::info::Operation;
 use lakebed_core::feature::supported_features;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::StructType;
-use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::mapping::{DROPPED_OR_RENAMED, MappingMode};
 use serde_json::{Value, json};
 
 use crate::{Error, Result};
-
-/// The property that records that columns were dropped or renamed. Readers without column mapping
-/// could read a table without such columns.
-const DROPPED_OR_RENAMED: &str = "delta.columnMapping.hasDroppedOrRenamed";
 
 /// A definition that changes step by step.
 #[derive(Debug, Clone)]

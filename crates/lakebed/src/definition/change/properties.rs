@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use lakebed_core::commit::info::Operation;
 use lakebed_core::feature::Feature;
+use lakebed_core::feature::downgrade::PROTECTED_BEFORE;
 use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::property::{TableProperties, known_name};
 use lakebed_core::schema::evolve::Mapping;
-use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::mapping::{DROPPED_OR_RENAMED, MappingMode};
 use serde_json::json;
 
 use super::draft::ChangeDraft;
@@ -21,8 +22,8 @@ const ICT_ENABLEMENT: [&str; 2] = ["delta.inCommitTimestampEnablementVersion", "
 /// Properties that must stay, because the files or the log of the table depend on them.
 const KEPT: [(&str, &str); 6] = [
     ("delta.columnMapping.maxColumnId", "lakebed maintains it"),
-    ("delta.columnMapping.hasDroppedOrRenamed", "it records what happened to the columns"),
-    ("delta.requireCheckpointProtectionBeforeVersion", "older versions depend on their checkpoints"),
+    (DROPPED_OR_RENAMED, "it records what happened to the columns"),
+    (PROTECTED_BEFORE, "older versions depend on their checkpoints"),
     ("delta.rowTracking.materializedRowIdColumnName", "data files have a column of this name"),
     ("delta.rowTracking.materializedRowCommitVersionColumnName", "data files have a column of this name"),
     (
