@@ -3,8 +3,8 @@ prepared table. Only this call is timed.
 
 - `restore/1m_adds_ckpt_10`: goes back by one version. Ten files leave, and two come back
 - `shallow_clone/1m_adds_ckpt_10`: names a million files in a new table
-- `deep_clone/lineitem`: copies the table. For `limit` it is `cp -r`
-- `check_footers/lineitem`: compares the footers with the log. For `limit`, pyarrow reads the footers
+- `deep_clone/TABLE`: copies the table. For `limit` it is `cp -r`
+- `check_footers/TABLE`: compares the footers with the log. For `limit`, pyarrow reads the footers
 - `add_column/TABLE`: adds a column of strings
 """
 
@@ -23,8 +23,8 @@ MILLION = "1m_adds_ckpt_10"
 OPERATIONS = {
     "restore": [MILLION],
     "shallow_clone": [MILLION],
-    "deep_clone": ["lineitem"],
-    "check_footers": ["lineitem"],
+    "deep_clone": ["lineitem", "100m_rows_cow"],
+    "check_footers": ["lineitem", "100m_rows_cow"],
     "add_column": ["lineitem", MILLION],
 }
 

@@ -65,6 +65,9 @@ async fn next_erase_finishes_one_that_died() {
         let died = erase_history(&lake.process(3)).await;
         let rows = lake.rows().await;
         assert!(rows == after || rows == before, "after {spared} requests: {rows:?}");
+        if let Err(error) = &died {
+            assert_eq!(error.message().contains("no longer holds these rows"), rows == after, "after {spared} requests: {error}");
+        }
         let other = table_over(lake.seen_elsewhere() as Arc<dyn ObjectStore>, 4);
         let outcome = erase_history(&other).await.unwrap();
         assert_eq!(lake.rows().await, after, "after {spared} requests");

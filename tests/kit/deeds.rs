@@ -11,6 +11,7 @@ use lakebed::alter::{AlterOptions, AlterOutcome};
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed::dml::write::{PartitionMode, WriteMode, WriteOptions, WriteOutcome};
 use lakebed::dml::{ChangeOptions, ChangeOutcome};
+use lakebed::erase::{EraseOptions, EraseOutcome};
 use lakebed::optimize::{Layout, OptimizeOptions, OptimizeOutcome};
 use lakebed::restore::{RestoreOptions, RestoreOutcome};
 use lakebed::{RecordBatchStream, Result, Snapshot, Table};
@@ -55,6 +56,8 @@ pub enum Verb<W, S> {
     /// Replaces the rows of the partitions that get new rows.
     ReplacePartitions,
     Delete(W),
+    /// Deletes rows, and rewrites every file that holds them, also below deletion vectors.
+    Erase(W),
     Update(W, S),
     /// Updates rows that have the keys of new rows, and inserts the other new rows.
     Upsert,
@@ -118,7 +121,7 @@ impl<M: Model> Deed<M> {
         match self.verb {
             Verb::Append | Verb::Update(..) | Verb::Compact | Verb::Cluster | Verb::SetProperty(_) => false,
             Verb::Overwrite | Verb::Restore(_) => true,
-            Verb::Delete(condition) | Verb::ReplaceWhere(condition) => M::holds(condition, row),
+            Verb::Delete(condition) | Verb::Erase(condition) | Verb::ReplaceWhere(condition) => M::holds(condition, row),
             Verb::ReplacePartitions => self.rows.iter().any(|new| M::is_same_partition(new, row)),
             Verb::Upsert => self.rows.iter().any(|new| M::has_same_keys(new, row)),
         }
@@ -135,6 +138,11 @@ impl<M: Model> Deed<M> {
         };
         match self.verb {
             Verb::Delete(condition) => table.delete().filter(M::where_text(condition)).change(change).run().await.map(Done::from),
+            Verb::Erase(condition) => {
+                let filter = M::where_text(condition);
+                let options = EraseOptions { user_metadata: options.user_metadata, ..EraseOptions::new(filter.clone()) };
+                table.erase(filter).options(options).run().await.map(Done::from)
+            }
             Verb::Update(condition, set) => {
                 let (column, value) = M::set_text(set);
                 let update = table.update().set(column, value).filter(M::where_text(condition));
@@ -224,6 +232,13 @@ impl From<AlterOutcome> for Done {
 impl From<RestoreOutcome> for Done {
     fn from(outcome: RestoreOutcome) -> Self {
         let RestoreOutcome { version, committed, snapshot, metrics, .. } = outcome;
+        Self { version, committed, conflicts: metrics.conflicts, snapshot }
+    }
+}
+
+impl From<EraseOutcome> for Done {
+    fn from(outcome: EraseOutcome) -> Self {
+        let EraseOutcome { version, committed, snapshot, metrics, .. } = outcome;
         Self { version, committed, conflicts: metrics.conflicts, snapshot }
     }
 }

@@ -149,10 +149,8 @@ impl<'a> Check<'a> {
         self.notes.attempts.iter().for_each(|attempt| by_id.entry(&attempt.work.id).or_default().push(attempt));
         for (id, attempts) in by_id {
             let count = self.changes.iter().filter(|changes| changes.iter().any(|work| work.id == id)).count();
-            let failed_for_sure = |attempt: &&Attempt| {
-                let told = attempt.ended.as_ref().map(|ended| &ended.told);
-                told.is_some_and(|told| matches!(told, Told::Failed(..)) && !told.is_unknown())
-            };
+            let failed_for_sure =
+                |attempt: &&Attempt| attempt.ended.as_ref().is_some_and(|ended| ended.told.has_failed_for_sure());
             if count > 1 {
                 self.fault(format!("{id} was committed {count} times"));
             }

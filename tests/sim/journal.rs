@@ -109,8 +109,13 @@ impl Told {
         Self::Failed(error.kind().clone(), error.to_string())
     }
 
-    /// Returns whether the outcome of the change is unknown.
-    pub(crate) fn is_unknown(&self) -> bool {
-        matches!(self, Self::Failed(ErrorKind::CommitUnknown { .. }, _))
+    /// Returns whether the change failed, and its writer was not told that it may be committed.
+    pub(crate) fn has_failed_for_sure(&self) -> bool {
+        match self {
+            Self::Failed(ErrorKind::CommitUnknown { .. }, _) => false,
+            // An erase reads older versions after its commit.
+            Self::Failed(_, message) => !message.contains("no longer holds these rows"),
+            _ => false,
+        }
     }
 }

@@ -168,10 +168,16 @@ impl Network {
         answer
     }
 
-    /// Lets requests through until a task can run. It is called when no task can.
-    pub(crate) fn step(&self) {
+    /// Lets requests through until a caller has its answer. It is called when no task can run.
+    /// Returns whether a caller has one.
+    pub(crate) fn step(&self) -> bool {
         let mut state = self.state();
-        while state.running > 0 && !state.let_one_through() {}
+        while state.running > 0 {
+            if state.let_one_through() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Begins with this number of actors. `stuck` gets a message if they do not end.
@@ -242,7 +248,7 @@ impl Network {
 }
 
 impl State {
-    /// Lets one request through. Returns whether a task can run since.
+    /// Lets one request through. Returns whether a caller has its answer since.
     fn let_one_through(&mut self) -> bool {
         self.step += 1;
         self.pass_time();

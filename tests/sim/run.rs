@@ -29,8 +29,10 @@ pub(crate) fn block_on<F: Future>(network: &Arc<Network>, work: F) -> F::Output 
 fn when_idle(network: &Network, gate: &Gate) {
     let handle = Handle::current();
     gate.pass(&handle);
-    if handle.metrics().global_queue_depth() == 0 {
-        network.step();
+    // The task of the caller may wait for something else first: a stream with several requests is
+    // not polled meanwhile, and their answers wake nobody. An empty task keeps the runtime awake.
+    if handle.metrics().global_queue_depth() == 0 && network.step() {
+        handle.spawn(async {});
     }
 }
 

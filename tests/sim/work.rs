@@ -118,11 +118,11 @@ impl Work {
             may_share: false,
             retries: random.random_bool(0.5),
         };
-        if !is_layout(&work.deed) && random.random_bool(0.25) {
+        if !stands_alone(&work.deed) && random.random_bool(0.25) {
             let then = random_deed(random, writer, number, 5);
             // A transaction is not repeated after a conflict.
-            work.retries &= is_layout(&then);
-            work.then = Some(then).filter(|then| !is_layout(then));
+            work.retries &= stands_alone(&then);
+            work.then = Some(then).filter(|then| !stands_alone(then));
         }
         work
     }
@@ -136,13 +136,13 @@ impl Work {
     /// Returns whether each attempt of this change adds the same rows, or does nothing if a
     /// transaction identifier is known. Other changes have no identifier.
     pub(crate) fn takes_application(&self) -> bool {
-        self.then.is_some() || !(self.deed.verb.keeps_rows() || matches!(self.deed.verb, Verb::Restore(_)))
+        self.then.is_some() || !(self.deed.verb.keeps_rows() || matches!(self.deed.verb, Verb::Restore(_) | Verb::Erase(_)))
     }
 
     /// Returns whether this change needs an existing table.
     pub(crate) fn needs_table(&self) -> bool {
         let verb = self.deed.verb;
-        self.then.is_some() || verb.is_change() || verb.keeps_rows() || matches!(verb, Verb::Restore(_))
+        self.then.is_some() || verb.is_change() || verb.keeps_rows() || matches!(verb, Verb::Restore(_) | Verb::Erase(_))
     }
 
     /// Returns the deeds of this change, in their order.
@@ -154,7 +154,7 @@ impl Work {
     /// table. The others are made again.
     pub(crate) fn minds_definition(&self) -> bool {
         let is_made_again = match self.deed.verb {
-            Verb::Append | Verb::Compact | Verb::Cluster | Verb::Restore(_) | Verb::SetProperty(_) => true,
+            Verb::Append | Verb::Compact | Verb::Cluster | Verb::Erase(_) | Verb::Restore(_) | Verb::SetProperty(_) => true,
             Verb::Delete(_) | Verb::Update(..) | Verb::Upsert => self.retries,
             Verb::Overwrite | Verb::ReplaceWhere(_) | Verb::ReplacePartitions => false,
         };
@@ -213,8 +213,8 @@ impl Work {
         match deed.verb {
             // These changes ignore the changes of others.
             Verb::Append | Verb::Compact | Verb::Cluster | Verb::SetProperty(_) => false,
-            // This change is always retried.
-            Verb::Restore(_) => false,
+            // These changes are always retried.
+            Verb::Erase(_) | Verb::Restore(_) => false,
             // These changes are retried instead.
             verb if verb.is_change() && self.retries => false,
             Verb::Delete(which) | Verb::Update(which, _) | Verb::ReplaceWhere(which) => match which {
@@ -263,9 +263,9 @@ impl Work {
     }
 }
 
-/// Returns whether the deed is a layout, which no transaction contains.
-fn is_layout(deed: &Deed<Parts>) -> bool {
-    matches!(deed.verb, Verb::Compact | Verb::Cluster)
+/// Returns whether no transaction can contain the deed.
+fn stands_alone(deed: &Deed<Parts>) -> bool {
+    matches!(deed.verb, Verb::Compact | Verb::Cluster | Verb::Erase(_))
 }
 
 /// Returns a random deed. Its new rows have numbers from `from` on.
@@ -279,7 +279,9 @@ fn random_deed(random: &mut SmallRng, writer: i64, number: i64, from: i64) -> De
         7 | 8 => Verb::ReplaceWhere(Which::Part(part)),
         9 => Verb::ReplaceWhere(Which::Writer(writer)),
         10 => Verb::ReplacePartitions,
-        11 | 12 => Verb::Delete(which),
+        11 => Verb::Delete(which),
+        12 if random.random_bool(0.5) => Verb::Erase(which),
+        12 => Verb::Delete(which),
         13 => Verb::Update(which, MoveTo(PARTS[random.random_range(0..PARTS.len())])),
         14..18 if random.random_bool(0.4) => Verb::Cluster,
         14..18 => Verb::Compact,

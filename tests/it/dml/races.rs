@@ -24,6 +24,10 @@ fn delete(first: i64, last: i64) -> Deed {
     Deed { verb: Verb::Delete(Between(first, last)), rows: Vec::new() }
 }
 
+fn erase(first: i64, last: i64) -> Deed {
+    Deed { verb: Verb::Erase(Between(first, last)), rows: Vec::new() }
+}
+
 fn update(first: i64, last: i64) -> Deed {
     Deed { verb: Verb::Update(Between(first, last), AddOne), rows: Vec::new() }
 }
@@ -105,20 +109,19 @@ async fn check_race(first: &Deed, second: &Deed, has_vectors: bool, retries: boo
     assert!(early.committed && early.conflicts == 0, "{told}: {early:?}");
     let one_by_one = second.apply(&first.apply(&before));
     let found = rows(&lake).await;
-    // An overwrite with a predicate and a restore are always retried.
-    let is_replaced = matches!(second.verb, Verb::ReplaceWhere(_) | Verb::Restore(_));
+    let is_always_retried = matches!(second.verb, Verb::ReplaceWhere(_) | Verb::Restore(_) | Verb::Erase(_));
     match (fate, late) {
         (Together, Ok(done)) => {
             assert_eq!(found, one_by_one, "{told}");
             assert_eq!((done.committed, done.conflicts), (true, 1), "{told}");
         }
-        (Again, Ok(done)) if retries || is_replaced => {
+        (Again, Ok(done)) if retries || is_always_retried => {
             assert_eq!(found, one_by_one, "{told}");
             // The first change may leave nothing to do.
             assert_eq!(done.committed, one_by_one != first.apply(&before), "{told}");
             assert!(!done.committed || done.conflicts > 0, "{told}: {done:?}");
         }
-        (Again, Err(error)) if !retries && !is_replaced => check_conflict(&error, &found, &first.apply(&before), told),
+        (Again, Err(error)) if !retries && !is_always_retried => check_conflict(&error, &found, &first.apply(&before), told),
         (GivenUp, Ok(done)) => {
             assert_eq!(found, first.apply(&before), "{told}");
             assert_eq!((done.committed, done.conflicts), (false, 1), "{told}");
@@ -153,6 +156,21 @@ async fn restore_runs_again_after_any_change_of_files() {
         check(restore(), second, Again, Again).await;
     }
     check(restore(), append(100, 0), Together, Together).await;
+}
+
+#[tokio::test]
+async fn erase_runs_again_after_change_of_its_files() {
+    for first in [append(3, 7), delete(4, 4), update(3, 3), replace(3, 4), upsert(3, 4), compact(), erase(4, 4), erase(3, 3)] {
+        check(first, erase(3, 3), Again, Again).await;
+    }
+    for first in [append(100, 0), delete(15, 15), update(18, 18), erase(15, 15)] {
+        check(first, erase(3, 3), Together, Together).await;
+    }
+    for second in [delete(4, 4), update(4, 4), upsert(4, 5), replace(8, 12)] {
+        check(erase(3, 3), second, Again, Again).await;
+    }
+    check(erase(3, 3), append(3, 7), Together, Together).await;
+    check(erase(3, 3), compact(), GivenUp, GivenUp).await;
 }
 
 #[tokio::test]

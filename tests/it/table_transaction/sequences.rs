@@ -60,7 +60,12 @@ impl Expected {
                 }
                 self.insert(&new);
             }
-            Verb::ReplacePartitions | Verb::Compact | Verb::Cluster | Verb::Restore(_) | Verb::SetProperty(_) => {
+            Verb::ReplacePartitions
+            | Verb::Compact
+            | Verb::Cluster
+            | Verb::Erase(_)
+            | Verb::Restore(_)
+            | Verb::SetProperty(_) => {
                 panic!("not in these tests")
             }
         }

@@ -23,7 +23,8 @@ use crate::{Error, Result, Snapshot, Table};
 #[derive(Default)]
 struct Done {
     metrics: EraseMetrics,
-    committed: bool,
+    /// The last version that was committed.
+    version: Option<u64>,
 }
 
 pub(super) async fn run(table: &Table, options: &EraseOptions) -> Result<EraseOutcome> {
@@ -40,7 +41,7 @@ pub(super) async fn run(table: &Table, options: &EraseOptions) -> Result<EraseOu
                 outcome.metrics.conflicts += retry.conflicts();
                 return Ok(outcome);
             }
-            Err(error) => retry.again(error).await?,
+            Err(error) => retry.again(error).await.map_err(|error| done.told_with(error))?,
         }
     }
 }
@@ -69,7 +70,7 @@ async fn attempt(table: &Table, options: &EraseOptions, now_ms: i64, done: &mut 
     let newest = match found.is_empty() {
         true => {
             // An earlier attempt may have committed already.
-            if !done.committed {
+            if done.version.is_none() {
                 done.metrics = found.metrics;
             }
             current.clone()
@@ -83,7 +84,7 @@ async fn attempt(table: &Table, options: &EraseOptions, now_ms: i64, done: &mut 
             let written = files.written();
             match commit(transaction, &selection, files, new, operation).await {
                 Ok((committed, metrics)) => {
-                    done.add(metrics, committed.conflicts);
+                    done.add(metrics, &committed);
                     match committed.snapshot {
                         Some(snapshot) => snapshot,
                         None => table.snapshot_at(committed.version).await?,
@@ -103,7 +104,7 @@ async fn attempt(table: &Table, options: &EraseOptions, now_ms: i64, done: &mut 
         return Ok(done.outcome(newest, older));
     }
     let newest = history::erase(table, &newest, &selection, &account, options, &mut done.metrics).await?;
-    done.committed = true;
+    done.version = Some(newest.version());
     table.keep(&newest).await;
     Ok(done.outcome(newest, Vec::new()))
 }
@@ -124,10 +125,10 @@ async fn commit(
 
 impl Done {
     /// Adds the metrics of a commit. A second one follows if others brought rows back meanwhile.
-    fn add(&mut self, new: EraseMetrics, conflicts: u64) {
+    fn add(&mut self, new: EraseMetrics, committed: &Committed) {
         let before = self.metrics;
-        let is_first = !self.committed;
-        self.committed = true;
+        let is_first = self.version.is_none();
+        self.version = Some(committed.version);
         self.metrics = EraseMetrics {
             erased_rows: if is_first { new.erased_rows } else { before.erased_rows.zip(new.erased_rows).map(|(a, b)| a + b) },
             copied_rows: before.copied_rows + new.copied_rows,
@@ -139,15 +140,25 @@ impl Done {
             purged_files: before.purged_files + new.purged_files,
             scanned_files: before.scanned_files + new.scanned_files,
             scanned_bytes: before.scanned_bytes + new.scanned_bytes,
-            conflicts: before.conflicts + conflicts,
+            conflicts: before.conflicts + committed.conflicts,
             ..before
         };
+    }
+
+    /// Returns the error with what was committed before it.
+    fn told_with(&self, error: Error) -> Error {
+        match self.version {
+            Some(version) => error.within(format!(
+                "version {version} no longer holds these rows, but what older versions hold is not known: erase again"
+            )),
+            None => error,
+        }
     }
 
     fn outcome(&self, newest: Snapshot, older: Vec<HoldingVersions>) -> EraseOutcome {
         EraseOutcome {
             version: newest.version(),
-            committed: self.committed,
+            committed: self.version.is_some(),
             metrics: self.metrics,
             older,
             snapshot: Some(newest),
