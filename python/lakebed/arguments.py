@@ -25,6 +25,7 @@ __all__ = [
     "ConvertMode",
     "CreateMode",
     "Evolution",
+    "LostDeletionVectors",
     "Mode",
     "OnLossy",
     "Partitions",
@@ -59,6 +60,8 @@ CloneMode = Literal["error", "replace"]
 ConvertMode = Literal["error", "ignore"]
 VacuumMode = Literal["full", "lite"]
 CheckLevel = Literal["log", "state", "files", "footers", "rows", "history"]
+#: What a repair does with data files whose deletion vector cannot be read.
+LostDeletionVectors = Literal["restore_deleted_rows", "drop_files"]
 SchemaMode = Literal["enforce", "merge", "overwrite"]
 #: How `append`, `upsert` and `merge` treat columns that the table does not have.
 Evolution = Literal["enforce", "merge"]

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
 from lakebed import arguments
-from lakebed.arguments import Commits, Evolution, OnLossy, Partitions, SchemaMode
+from lakebed.arguments import Commits, Evolution, LostDeletionVectors, OnLossy, Partitions, SchemaMode
 
 __all__ = [
     "Appending",
@@ -105,10 +105,14 @@ class Repairing(Committing, total=False):
     """The options of ``Table.repair``.
 
     - ``drop_missing_files``: whether to remove data files that do not exist from the table.
+    - ``lost_deletion_vectors``: what becomes of data files whose deletion vector cannot be read:
+      their deleted rows come back (``restore_deleted_rows``), or the files are removed from the
+      table (``drop_files``).
     - ``truncate_log``: whether to move the newest commits aside that cannot be read.
     """
 
     drop_missing_files: Annotated[bool, False]
+    lost_deletion_vectors: LostDeletionVectors | None
     truncate_log: Annotated[bool, False]
 
 
@@ -278,6 +282,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "drop_missing_files": arguments.flag,
     "fill_statistics": arguments.flag,
     "full": arguments.flag,
+    "lost_deletion_vectors": _word(LostDeletionVectors),
     "max_deleted_share": functools.partial(arguments.number, most=1),
     "min_files": functools.partial(arguments.integer, least=1),
     "mode": _word(arguments.Mode),

@@ -21,9 +21,22 @@ __all__ = ["RepairAction", "RepairKind", "RepairResult", "repair", "repair_locat
 #: What a repair does. ``cut_commit``: a commit of the broken tail of the log is moved aside.
 #: ``move_aside``: a broken file of the log that the commits replace is moved aside.
 #: ``write_checkpoint``: a checkpoint of the newest version is written, with hint and checksum.
-#: ``compute_statistics``: statistics of a data file are computed from its rows. ``drop_file``: a
-#: data file that does not exist is removed from the table.
-RepairKind = Literal["cut_commit", "move_aside", "write_checkpoint", "compute_statistics", "drop_file"]
+#: ``compute_statistics``: statistics of a data file are computed from its rows.
+#: ``raise_row_id_mark``: the greatest row id of the log is raised to that of the files.
+#: ``drop_file``: a data file is removed from the table, because it or its deletion vector cannot be
+#: read. ``drop_deletion_vector``: a deletion vector that cannot be read is removed, and the rows that
+#: it deleted come back. ``delete_orphan``: a file of deletion vectors that no version names is
+#: deleted.
+RepairKind = Literal[
+    "cut_commit",
+    "move_aside",
+    "write_checkpoint",
+    "compute_statistics",
+    "raise_row_id_mark",
+    "drop_file",
+    "drop_deletion_vector",
+    "delete_orphan",
+]
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,7 @@ class RepairAction:
     """One thing that was done, or would be done."""
 
     kind: RepairKind
-    #: A name in the log, or the path of a data file as the log spells it.
+    #: A name in the log, the path of a data file as the log spells it, or that of an orphan.
     file: str | None
     version: int | None
     reason: str
@@ -77,8 +90,8 @@ def repair(
 
     - ``uri``, ``storage_options``, ``credentials`` and ``absolute_paths`` are those of
       :class:`lakebed.Table`.
-    - ``dry_run``, ``level``, ``drop_missing_files``, ``truncate_log``, ``user_metadata``,
-      ``commit_info`` and ``timeout`` are those of :meth:`Table.repair`.
+    - ``dry_run``, ``level``, ``drop_missing_files``, ``lost_deletion_vectors``, ``truncate_log``,
+      ``user_metadata``, ``commit_info`` and ``timeout`` are those of :meth:`Table.repair`.
 
     >>> import lakebed as lb
     >>> lb.repair("examples/trips").actions

@@ -771,12 +771,18 @@ class Table(Scannable):
 
         The default is a dry run, which returns what would be done. ``dry_run=False`` does it:
 
-        - Checkpoints, checksums and the hint that are broken or contradict the commits are moved
-          aside, to ``_delta_log/_damaged``. A new checkpoint replaces them.
+        - Checkpoints, log compactions, checksums and the hint that are broken or contradict the
+          commits are moved aside, to ``_delta_log/_damaged``. A new checkpoint replaces them.
+        - ``level="state"`` and above: a greatest row id that is too low is raised.
         - ``level="footers"`` and above: statistics that contradict the data are computed from the
           rows and committed.
+        - ``level="history"``: files of deletion vectors that no version names and that are older than
+          the retention period are deleted.
         - ``drop_missing_files=True`` removes data files that do not exist from the table. Their
           rows are lost.
+        - ``lost_deletion_vectors`` decides on data files whose deletion vector cannot be read:
+          ``"restore_deleted_rows"`` drops the deletion vector, and the rows that it deleted come
+          back. ``"drop_files"`` removes the files from the table, and all of their rows are lost.
         - ``truncate_log=True`` moves the newest commits aside that cannot be read. Their changes
           are lost. It is refused if a later file of the log can be read.
         - ``user_metadata``: a text of your own, which the history keeps.

@@ -14,7 +14,7 @@ pub mod combine;
 pub mod info_entries;
 pub mod info;
 pub mod reads;
-mod row_ids;
+pub mod row_ids;
 pub mod timestamp;
 pub mod validate;
 pub mod winner;

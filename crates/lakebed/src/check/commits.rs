@@ -12,6 +12,7 @@ use lakebed_core::path::{CheckpointKind, HINT_NAME, LOG_DIR, LogKind, LogPath};
 use lakebed_io::log::{self, ReadHint};
 use lakebed_io::store::Store;
 
+use super::commit_actions::CommitActions;
 use super::damaged::damage;
 use super::finding::{Finding, FindingKind};
 use super::findings::Findings;
@@ -97,6 +98,11 @@ impl CheckedLog {
         commits.filter(move |path| last.replace(path.version) != Some(path.version))
     }
 
+    /// Returns the log compactions that are listed.
+    pub(super) fn compactions(&self) -> impl Iterator<Item = &LogPath> {
+        self.listed.iter().map(|file| &file.path).filter(|path| matches!(path.kind, LogKind::Compaction { .. }))
+    }
+
     /// Reads commits, and reports those that cannot be read.
     pub(super) async fn read_commits(
         &mut self,
@@ -114,7 +120,18 @@ impl CheckedLog {
         while let Some((path, read)) = reading.try_next().await? {
             self.read.insert(path.version);
             reporter.add(1);
-            let Err(error) = read else { continue };
+            let error =
+                match read {
+                    Err(error) => error,
+                    Ok(repeated) => {
+                        // Readers that begin with the checkpoint do not read older commits.
+                        let repeated = repeated.filter(|_| path.version >= first);
+                        findings.extend(repeated.map(|what| {
+                            Finding::new(FindingKind::CommitContradictory, what).file(&path.name).version(path.version)
+                        }));
+                        continue;
+                    }
+                };
             self.has_changed |= error.is_not_found();
             self.broken.insert(path.version);
             findings.report(match path.version >= first {
@@ -184,14 +201,21 @@ fn old_commit_unreadable(path: &LogPath, message: &str) -> Finding {
     Finding::new(FindingKind::OldCommitUnreadable, message).file(&path.name).version(path.version)
 }
 
-/// Reads a commit and parses each of its lines.
-pub(crate) async fn read_commit(store: &Store, path: &LogPath) -> Result<()> {
+/// Reads a commit and parses each of its lines. Returns the first action that it has twice, in words.
+async fn read_commit(store: &Store, path: &LogPath) -> Result<Option<String>> {
     let mut parts = pin!(log::read_commits(store, std::slice::from_ref(path)));
+    let mut actions = CommitActions::default();
     while let Some(part) = parts.try_next().await? {
-        let parse = move || each_line(part.part(), |_| Ok(()));
-        tokio::task::spawn_blocking(parse)
+        let parse = move || {
+            each_line(part.part(), |line| {
+                actions.take(&line);
+                Ok(())
+            })?;
+            Ok::<_, Error>(actions)
+        };
+        actions = tokio::task::spawn_blocking(parse)
             .await
             .map_err(|error| Error::corrupt(&path.name, "its lines cannot be parsed").with_source(error))??;
     }
-    Ok(())
+    Ok(actions.repeated)
 }

@@ -4,7 +4,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Returns the value, or the error if it shows damage of the table. All other errors, such as those
 /// of the network, end the check.
-pub(super) fn damage<T>(result: Result<T>) -> Result<Result<T, Error>> {
+pub(crate) fn damage<T>(result: Result<T>) -> Result<Result<T, Error>> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(error) if is_damage(&error) => Ok(Err(error)),

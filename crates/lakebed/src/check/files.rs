@@ -62,6 +62,17 @@ async fn check_data_files(
     Ok(())
 }
 
+/// A deletion vector in a file.
+struct StoredVector {
+    /// The data file.
+    file: String,
+    path: FilePath,
+    /// The byte of the file after the vector.
+    end: u64,
+    /// The number of deleted rows.
+    rows: i64,
+}
+
 /// The sizes of files of deletion vectors. Many deletion vectors share a file.
 #[derive(Default)]
 pub(super) struct VectorFiles(HashMap<FileKey, Option<u64>>);
@@ -91,25 +102,27 @@ impl VectorFiles {
         let mut stored = Vec::new();
         for (file, vector) in vectors {
             if let Ok(DvLocation::File { path, range }) = location(&vector) {
-                stored.push((file, path, range.end));
+                stored.push(StoredVector { file, path, end: range.end, rows: vector.cardinality });
             }
         }
         let mut asked = HashSet::new();
         let is_unknown =
-            |(_, path, _): &&(String, FilePath, u64)| !self.0.contains_key(&key_of(path)) && asked.insert(key_of(path));
-        let unknown: Vec<FilePath> = stored.iter().filter(is_unknown).map(|(_, path, _)| path.clone()).collect();
+            |vector: &&StoredVector| !self.0.contains_key(&key_of(&vector.path)) && asked.insert(key_of(&vector.path));
+        let unknown: Vec<FilePath> = stored.iter().filter(is_unknown).map(|vector| vector.path.clone()).collect();
         let sizes = existence.sizes(unknown.clone()).await?;
         self.0.extend(unknown.iter().map(key_of).zip(sizes));
         let mut findings = Vec::new();
-        for (file, path, end) in stored {
+        for StoredVector { file, path, end, rows } in stored {
             match self.0.get(&key_of(&path)).copied().flatten() {
                 None => {
-                    let message = format!("the deletion vector of {file} does not exist");
-                    findings.push(Finding::new(FindingKind::DeletionVectorMissing, message).file(path.to_string()));
+                    let message = format!("its deletion vector {path}, which deletes {rows} rows, does not exist");
+                    findings.push(Finding::new(FindingKind::DeletionVectorMissing, message).file(file));
                 }
                 Some(size) if size < end => {
-                    let message = format!("the deletion vector of {file} ends at byte {end}, but the file has {size} bytes");
-                    findings.push(Finding::new(FindingKind::DeletionVectorTorn, message).file(path.to_string()));
+                    let message = format!(
+                        "its deletion vector, which deletes {rows} rows, ends at byte {end} of {path}, but that has {size} bytes"
+                    );
+                    findings.push(Finding::new(FindingKind::DeletionVectorTorn, message).file(file));
                 }
                 Some(_) => {}
             }

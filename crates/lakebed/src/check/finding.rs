@@ -20,7 +20,7 @@ pub enum Severity {
 
 /// Declares the kinds with their levels, severities, meanings and remedies.
 macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+ $name:ident: $level:ident, $severity:ident, $meaning:literal, $remedy:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $level:ident, $severity:ident, $meaning:expr, $remedy:expr;)+) => {
         /// What was found.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "snake_case")]
@@ -58,6 +58,12 @@ macro_rules! kinds {
 const REPAIR: Option<&str> = Some("table.repair(dry_run=False)");
 const DROP_FILES: Option<&str> = Some("table.repair(dry_run=False, drop_missing_files=True)");
 const TRUNCATE: Option<&str> = Some("lakebed.repair(uri, dry_run=False, truncate_log=True)");
+// The caller must choose, so the call is incomplete: run as it is, it is an error that explains the choice.
+const CHOOSE: Option<&str> = Some("table.repair(lost_deletion_vectors=...)");
+const HISTORY: Option<&str> = Some("table.repair(dry_run=False, level='history')");
+
+const VECTOR_LOST: &str = "Reads that need the data file fail, because it is not known which of its rows are deleted. Restore the \
+     deletion vector from a copy, or choose: its deleted rows come back, or all of its rows are lost.";
 
 kinds! {
     /// A commit that the newest version needs does not exist.
@@ -68,6 +74,8 @@ kinds! {
     CommitUnreadable: Log, Error,
         "The newest version cannot be read. If no later commit is valid, the tail of the log can be cut: its changes are lost.",
         TRUNCATE;
+    /// A commit that the newest version needs has two actions where one is allowed.
+    CommitContradictory: Log, Error, "Engines may disagree about the state of the table, and so about its rows.", None;
     /// The protocol, the schema or a property is not valid.
     DefinitionInvalid: Log, Error, "The table cannot be opened.", None;
     /// The table uses a feature that lakebed does not support.
@@ -97,10 +105,16 @@ kinds! {
     CheckpointWrong: State, Error, "Readers of this checkpoint return wrong rows, without an error.", REPAIR;
     /// The checksum of the newest version cannot be parsed.
     ChecksumUnreadable: State, Warning, "Readers and writers read more of the log. Nothing else is affected.", REPAIR;
-    /// The checksum of the newest version contradicts the log.
+    /// The checksum of the newest version contradicts the log, or a checksum has no version.
     ChecksumWrong: State, Warning, "Engines that trust the checksum may refuse the table, or open it wrongly.", REPAIR;
-    /// A file action is not valid: its path, its size, or a partition value.
+    /// A file action is not valid: its path, its size, a partition value, or a feature that it needs.
     FileEntryInvalid: State, Error, "Reads that need the file fail, and engines may disagree about its rows.", None;
+    /// A log compaction cannot be read.
+    CompactionUnreadable: State, Warning, "lakebed reads the commits instead. Some engines fail.", REPAIR;
+    /// A log compaction adds other files than its commits.
+    CompactionWrong: State, Error, "lakebed reads the commits instead. Engines that read the compaction return wrong rows.", REPAIR;
+    /// The high-water mark of row ids is lower than the row ids of files.
+    RowIdMarkWrong: State, Error, "The next rows get the row ids of existing rows.", REPAIR;
     /// The newest version has the same data file twice, with different deletion vectors.
     FileListedTwice: State, Error, "The rows of the file are returned twice.", None;
 
@@ -110,11 +124,9 @@ kinds! {
     /// A data file has another size than the log records.
     DataFileResized: Files, Error, "The file was changed or is torn. Reads that need it may fail.", None;
     /// A file of deletion vectors does not exist.
-    DeletionVectorMissing: Files, Error,
-        "Reads that need the data file fail, because it is not known which of its rows are deleted.", None;
+    DeletionVectorMissing: Files, Error, VECTOR_LOST, CHOOSE;
     /// A file of deletion vectors is too short.
-    DeletionVectorTorn: Files, Error,
-        "Reads that need the data file fail, because it is not known which of its rows are deleted.", None;
+    DeletionVectorTorn: Files, Error, VECTOR_LOST, CHOOSE;
 
     /// The footer of a data file cannot be read.
     FooterUnreadable: Footers, Error, "Reads that need the file fail. Restore it from a copy.", None;
@@ -122,13 +134,14 @@ kinds! {
     RowCountWrong: Footers, Error, "Counts that come from the log are wrong.", REPAIR;
     /// The columns of a data file do not fit the table.
     FileSchemaWrong: Footers, Error, "Reads of these columns fail.", None;
+    /// The statistics of a file are not valid JSON.
+    StatisticsUnreadable: Footers, Warning, "Readers cannot skip the file. Some engines fail.", REPAIR;
     /// A bound in the log does not contain the values of the file.
     BoundsWrong: Footers, Error, "Queries with a predicate skip the file wrongly and lose rows, without an error.", REPAIR;
     /// The log records another number of nulls than the file has.
     NullCountWrong: Footers, Error, "Queries with IS NULL or IS NOT NULL skip the file wrongly and lose rows.", REPAIR;
     /// A deletion vector cannot be read, or contradicts the log or the file.
-    DeletionVectorInvalid: Footers, Error,
-        "Reads that need the data file fail, because it is not known which of its rows are deleted.", None;
+    DeletionVectorInvalid: Footers, Error, VECTOR_LOST, CHOOSE;
 
     /// Rows of a data file cannot be decoded.
     RowsUnreadable: Rows, Error, "Reads that need these rows fail. Restore the file from a copy.", None;
@@ -145,6 +158,12 @@ kinds! {
     VersionUnreadable: History, Warning, "Time travel to these versions fails.", None;
     /// A data file or deletion vector of a version within the retention period does not exist.
     OldFileMissing: History, Warning, "Time travel to versions before its removal fails. The newest version is not affected.", None;
+    /// A change data file of a version within the retention period does not exist.
+    ChangeFileMissing: History, Warning, "The change data feed of this version cannot be read.", None;
+    /// A version has no in-commit timestamp, or one that is not later than that of the version before.
+    CommitTimeWrong: History, Warning, "Time travel by timestamp fails, or finds another version.", None;
+    /// No version names a file of deletion vectors, and it is older than the retention period.
+    DeletionVectorOrphaned: History, Notice, "The file only takes space.", HISTORY;
 }
 
 /// A contradiction in a table.

@@ -8,11 +8,12 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::action::DeletionVectorDescriptor;
+use lakebed_core::dv::location;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::stats::StatKind;
-use lakebed_io::dv::read_deletion_vector;
 use lakebed_io::parquet::ParquetFile;
 use lakebed_io::store::Store;
+use serde::de::IgnoredAny;
 
 use super::bounds::{DescribedColumns, FileStatistics};
 use super::damaged::damage;
@@ -20,6 +21,7 @@ use super::finding::{Finding, FindingKind};
 use super::findings::Findings;
 use super::progress::LevelReporter;
 use super::state::CheckedState;
+use super::vector::VectorState;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::scan::read::footer::FooterReader;
 use crate::{Error, Result};
@@ -52,6 +54,8 @@ struct LoggedFile {
     size: Option<u64>,
     vector: Option<DeletionVectorDescriptor>,
     statistics: FileStatistics,
+    /// Whether its statistics are not valid JSON.
+    has_invalid_statistics: bool,
 }
 
 struct FooterCheck {
@@ -64,12 +68,14 @@ impl FooterCheck {
     fn files(&self, batch: &FileBatch) -> Result<Vec<LoggedFile>> {
         let (paths, sizes) = (batch.paths()?, batch.longs(column::SIZE)?);
         let statistics = self.columns.of_files(batch)?;
+        let texts = batch.texts(column::STATS)?;
         let file = |(row, statistics)| LoggedFile {
             path: paths.value(row).to_owned(),
             size: u64::try_from(sizes.value(row)).ok(),
             // The level `state` reports a descriptor that is not valid.
-            vector: batch.deletion_vector(row).ok().flatten(),
+            vector: batch.deletion_vector(row).ok().flatten().filter(|vector| location(vector).is_ok()),
             statistics,
+            has_invalid_statistics: texts.is_valid(row) && !is_object(texts.value(row)),
         };
         Ok(statistics.into_iter().enumerate().map(file).collect())
     }
@@ -100,16 +106,18 @@ impl FooterCheck {
     async fn check_vector(&self, file: &LoggedFile, footer: &ParquetFile) -> Result<Option<Finding>> {
         let Some(vector) = &file.vector else { return Ok(None) };
         let invalid = |message: String| Finding::new(FindingKind::DeletionVectorInvalid, message).file(&file.path);
-        Ok(match damage(read_deletion_vector(&self.store, vector).await)? {
-            Ok(deleted) => deleted.last().filter(|last| *last >= footer.num_rows()).map(|last| {
-                invalid(format!("its deletion vector deletes row {last}, but it has only {} rows", footer.num_rows()))
-            }),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => Some(invalid(error.message().to_owned())),
+        // The level `files` reports a missing file.
+        Ok(match VectorState::read(&self.store, vector, Some(footer.num_rows())).await? {
+            VectorState::Invalid(why) => Some(invalid(why)),
+            VectorState::Sound | VectorState::Missing => None,
         })
     }
 
     fn compare(&self, file: &LoggedFile, footer: &ParquetFile, mut found: Vec<Finding>) -> Result<Vec<Finding>> {
+        if file.has_invalid_statistics {
+            let message = "the log has statistics that are not valid JSON";
+            found.push(Finding::new(FindingKind::StatisticsUnreadable, message).file(&file.path));
+        }
         let rows = footer.num_rows();
         if let Some(told) = file.statistics.rows.filter(|told| u64::try_from(*told) != Ok(rows)) {
             let message = format!("the log says that it has {told} rows, but its footer says {rows}");
@@ -156,6 +164,11 @@ impl FileStatistics {
         // Some writers do not count the fields of null structs.
         told == actual || (is_nested && told < actual)
     }
+}
+
+/// Returns whether a text is an object of JSON.
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Returns the sum of counts, if all are known.

@@ -12,7 +12,10 @@ use lakebed_core::log::segment::{ListedLogFile, checkpoints, readable_versions};
 use lakebed_core::path::{FilePath, LogKind, LogPath};
 use lakebed_io::log;
 
+use super::change_files::ChangeFiles;
+use super::commit_times::CommitTimes;
 use super::commits::CheckedLog;
+use super::compactions;
 use super::damaged::damage;
 use super::existence::Existence;
 use super::files::VectorFiles;
@@ -21,6 +24,7 @@ use super::findings::Findings;
 use super::progress::LevelReporter;
 use super::state::{CheckedState, compare_checkpoints_of};
 use crate::scan::plan::{Plan, PlanOptions};
+use crate::vacuum::orphaned_vectors;
 use crate::{Error, Result, Table};
 
 /// The number of checksums that are read at a time.
@@ -41,12 +45,24 @@ pub(super) async fn check(
     log.read_commits(store, rest, findings, reporter).await?;
     let mut unusable = state.map(|state| state.unusable.clone()).unwrap_or_default();
     check_checkpoints(table, log, state, &mut unusable, findings).await?;
+    let left = log.compactions().filter(|path| path.version < log.first_needed());
+    compactions::compare(store, log, left, findings).await?;
     check_checksums(table, log, state, findings).await?;
     check_versions(log, &unusable, findings);
-    match state {
-        Some(state) => check_old_files(log, state, findings).await,
-        None => Ok(()),
+    let Some(state) = state else { return Ok(()) };
+    check_old_files(log, state, findings).await?;
+    check_orphans(state, findings).await
+}
+
+/// Reports files of deletion vectors that no version names. If the files of a version are unknown,
+/// so is whether it names them.
+async fn check_orphans(state: &CheckedState, findings: &mut Findings) -> Result<()> {
+    let Ok(orphans) = damage(orphaned_vectors(&state.snapshot).await)? else { return Ok(()) };
+    for path in orphans {
+        let message = "no version names this file of deletion vectors, and it is older than the retention period";
+        findings.report(Finding::new(FindingKind::DeletionVectorOrphaned, message).file(path));
     }
+    Ok(())
 }
 
 /// Compares the checkpoints that the level `state` has not compared.
@@ -124,12 +140,15 @@ async fn check_old_files(log: &CheckedLog, state: &CheckedState, findings: &mut 
     let mut newest: HashMap<FileKey, u64> = HashMap::new();
     let mut vacuumed_ms = None;
     let commits: Vec<&LogPath> = log.commits().filter(|path| !log.broken.contains(&path.version)).collect();
+    let mut times = CommitTimes::of(snapshot, &log.listed, &state.unusable);
     for path in &commits {
+        let mut time_ms = None;
         let mut parts = pin!(log::read_commits(snapshot.store(), std::slice::from_ref(*path)));
         while let Some(part) = parts.try_next().await? {
             each_line(part.part(), |line| {
                 if let Line::Other(Action::CommitInfo(info)) = &line {
                     vacuumed_ms = vacuumed_ms.max(vacuumed_until(info));
+                    time_ms = info.in_commit_timestamp();
                 }
                 if let Some(file) = removed_since(line, cutoff_ms).filter(|file| !live.contains(&file.key)) {
                     newest.insert(file.key, path.version);
@@ -137,26 +156,32 @@ async fn check_old_files(log: &CheckedLog, state: &CheckedState, findings: &mut 
                 Ok(())
             })?;
         }
+        findings.extend(times.check(path, time_ms));
     }
     drop(live);
     let existence = Existence::prepare(snapshot.store(), newest.len() as u64).await?;
     let mut vectors = VectorFiles::default();
+    let is_kept = |time_ms: i64| time_ms >= cutoff_ms && vacuumed_ms.is_none_or(|vacuumed| time_ms >= vacuumed);
     for path in commits {
+        let mut changes = ChangeFiles::default();
         let mut parts = pin!(log::read_commits(snapshot.store(), std::slice::from_ref(path)));
         while let Some(part) = parts.try_next().await? {
             let mut removed = Vec::new();
             each_line(part.part(), |line| {
+                changes.read(&line);
                 if let Some(file) = removed_since(line, cutoff_ms)
                     && newest.get(&file.key) == Some(&path.version)
                 {
                     newest.remove(&file.key);
-                    let is_vacuumed = vacuumed_ms.is_some_and(|vacuumed| file.deleted_ms < vacuumed);
-                    removed.extend((!is_vacuumed).then_some(file));
+                    removed.extend(is_kept(file.deleted_ms).then_some(file));
                 }
                 Ok(())
             })?;
             removed.sort_by(|one, other| one.path.cmp(&other.path));
             check_removed(&existence, &removed, path.version, &mut vectors, findings).await?;
+        }
+        if changes.time_ms.is_some_and(is_kept) {
+            changes.check(&existence, path.version, findings).await?;
         }
     }
     Ok(())

@@ -6,7 +6,11 @@
 //! `state`, `files`, `footers`, `rows` and `history`. Begin with [`Check`].
 
 mod bounds;
+mod change_files;
+mod commit_actions;
+mod commit_times;
 mod commits;
+mod compactions;
 mod damaged;
 mod existence;
 mod files;
@@ -18,21 +22,26 @@ mod newest;
 mod options;
 mod outcome;
 mod progress;
+mod row_id_mark;
 mod row_ids;
 mod rows;
 mod run;
 mod state;
 mod state_digest;
+mod vector;
 
 use std::sync::Arc;
 
 use crate::{Result, Table};
 
+pub(crate) use damaged::damage;
 pub use finding::{Finding, FindingKind, Severity};
 pub(crate) use history::vacuumed_until;
 pub use options::{CheckOptions, Level};
 pub use outcome::CheckOutcome;
 pub use progress::{CheckProgress, CheckWatcher};
+pub(crate) use row_id_mark::GreatestRowId;
+pub(crate) use vector::VectorState;
 
 /// A check of a table. Nothing is read before [`run`](Check::run).
 ///

@@ -41,7 +41,7 @@ pub(super) async fn check(state: &CheckedState, findings: &mut Findings, reporte
     let mut count = 0;
     let mut batches = pin!(all_files(&state.snapshot)?.files_as_logged());
     while let Some(batch) = batches.try_next().await? {
-        let checks = rows.files(&batch)?.into_iter().map(|(file, known)| Arc::clone(&rows).check(file, known));
+        let checks = rows.files(&batch, findings)?.into_iter().map(|(file, known)| Arc::clone(&rows).check(file, known));
         let mut checks = pin!(stream::iter(checks).buffered(AT_ONCE));
         while let Some(checked) = checks.try_next().await? {
             count += checked.rows;
@@ -62,11 +62,13 @@ fn all_files(snapshot: &Snapshot) -> Result<Plan> {
 /// Compares the row ids above the first window.
 async fn check_more_ids(state: &CheckedState, mut seen: SeenRowIds, findings: &mut Findings) -> Result<()> {
     let spec = ScanSpec { columns: Some(Vec::new()), ..spec_of(&state.snapshot) };
+    let partitions = state.snapshot.physical_partition_columns();
     while let Some(next) = seen.next() {
         seen = next;
         let mut batches = pin!(all_files(&state.snapshot)?.files_as_logged());
         while let Some(batch) = batches.try_next().await? {
-            for file in ScanFile::of_batch(&batch, &state.snapshot.physical_partition_columns())? {
+            let files = (0..batch.len()).filter_map(|row| ScanFile::of_batch(&batch.slice(row, 1), &partitions).ok()?.pop());
+            for file in files {
                 let path = file.path.clone();
                 let Ok(mut rows) = read_files(state.snapshot.store(), &spec, vec![file], ReadOptions::default()) else {
                     continue;
@@ -155,8 +157,19 @@ impl RowCheck {
         })
     }
 
-    fn files(&self, batch: &FileBatch) -> Result<Vec<(ScanFile, FileStatistics)>> {
-        Ok(ScanFile::of_batch(batch, &self.partitions)?.into_iter().zip(self.columns.of_files(batch)?).collect())
+    fn files(&self, batch: &FileBatch, findings: &mut Findings) -> Result<Vec<(ScanFile, FileStatistics)>> {
+        let mut found = Vec::new();
+        for (row, statistics) in self.columns.of_files(batch)?.into_iter().enumerate() {
+            // The level `state` reports an action that names no file.
+            match damage(ScanFile::of_batch(&batch.slice(row, 1), &self.partitions))? {
+                Ok(files) => found.extend(files.into_iter().map(|file| (file, statistics.clone()))),
+                Err(error) => {
+                    let path = batch.paths()?.value(row);
+                    findings.report(Finding::new(FindingKind::RowsUnreadable, error.message()).file(path));
+                }
+            }
+        }
+        Ok(found)
     }
 
     async fn check(self: Arc<Self>, file: ScanFile, known: FileStatistics) -> Result<CheckedFile> {

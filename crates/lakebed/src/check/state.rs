@@ -6,17 +6,19 @@ use std::collections::{BTreeSet, HashSet};
 use arrow_array::Array;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::log::segment::{CheckpointFiles, checkpoints};
-use lakebed_core::path::{FilePath, HINT_NAME, LogKind, checksum_name};
+use lakebed_core::path::{FilePath, HINT_NAME, LogKind, LogPath, checksum_name, commit_name};
 use lakebed_core::schema::mapping::physical_name;
 use lakebed_core::schema::{DataType, PrimitiveType};
 use lakebed_io::log;
 
 use super::commits::CheckedLog;
+use super::compactions;
 use super::damaged::damage;
 use super::finding::{Finding, FindingKind};
 use super::findings::Findings;
 use super::newest::newest_readable;
 use super::progress::LevelReporter;
+use super::row_id_mark::{GreatestRowId, check_mark};
 use super::state_digest::StateDigest;
 use crate::snapshot::load_without;
 use crate::{Error, Result, Snapshot, Table};
@@ -49,14 +51,19 @@ pub(super) async fn check(
         });
         match damage(read.await)? {
             Ok(digest) => {
-                let found = entries.found;
+                let found = std::mem::replace(&mut entries.found, findings.of_same_limit());
                 compared.extend(compare_checkpoints(table, log, &mut unusable, findings).await?);
                 // The state is read again without a checkpoint that is wrong.
                 if snapshot.segment().checkpoint.as_ref().is_some_and(|files| unusable.contains(&files.name())) {
                     continue;
                 }
                 findings.absorb(found);
+                if let Some(greatest) = entries.row_ids {
+                    findings.extend(check_mark(greatest, digest.row_id_mark()?));
+                }
                 check_hint_counts(log, &snapshot, &digest, findings);
+                let used = log.compactions().filter(|path| path.version >= log.first_needed());
+                compactions::compare(table.store(), log, used, findings).await?;
                 check_checksum(&snapshot, log, &digest, findings).await?;
                 return Ok(Some(CheckedState { snapshot, files: digest.files, unusable, compared }));
             }
@@ -165,10 +172,11 @@ fn check_hint_counts(log: &CheckedLog, snapshot: &Snapshot, digest: &StateDigest
 
 /// Compares the checksum of a version with its state.
 async fn check_checksum(snapshot: &Snapshot, log: &CheckedLog, digest: &StateDigest, findings: &mut Findings) -> Result<()> {
-    let is_own = |file: &&lakebed_core::log::segment::ListedLogFile| {
-        file.path.kind == LogKind::Checksum && file.path.version == snapshot.version()
-    };
-    let Some(file) = log.listed.iter().find(is_own) else { return Ok(()) };
+    let checksums = || log.listed.iter().filter(|file| file.path.kind == LogKind::Checksum);
+    for file in checksums().filter(|file| file.path.version > log.newest) {
+        check_version(snapshot, log, &file.path, findings).await?;
+    }
+    let Some(file) = checksums().find(|file| file.path.version == snapshot.version()) else { return Ok(()) };
     let place = |kind, message: String| Finding::new(kind, message).file(&file.path.name).version(file.path.version);
     match damage(log::read_checksum(snapshot.store(), &file.path).await)? {
         Err(error) => findings.report(place(FindingKind::ChecksumUnreadable, error.message().to_owned())),
@@ -183,10 +191,29 @@ async fn check_checksum(snapshot: &Snapshot, log: &CheckedLog, digest: &StateDig
     Ok(())
 }
 
+/// Reports a checksum whose version does not exist. If its commit was lost, the next writer takes the
+/// version, and the checksum contradicts it.
+async fn check_version(snapshot: &Snapshot, log: &CheckedLog, path: &LogPath, findings: &mut Findings) -> Result<()> {
+    let commit = snapshot.store().log_path(&commit_name(path.version))?;
+    match snapshot.store().head(&commit).await {
+        // Another writer committed it after the log was listed.
+        Ok(_) => return Ok(()),
+        Err(error) if !error.is_not_found() => return Err(error),
+        Err(_) => {}
+    }
+    let message = format!("it belongs to version {}, but the newest version is {}", path.version, log.newest);
+    findings.report(Finding::new(FindingKind::ChecksumWrong, message).file(&path.name).version(path.version));
+    Ok(())
+}
+
 /// Checks the file actions of a version.
 struct EntryCheck {
     /// The physical name, the logical name and the type of each partition column.
     partitions: Vec<(String, String, PrimitiveType)>,
+    /// Whether files may have deletion vectors.
+    has_vectors: bool,
+    /// The greatest row id, if files must have row ids.
+    row_ids: Option<GreatestRowId>,
     /// They count only if the state can be read to its end.
     found: Findings,
 }
@@ -200,11 +227,16 @@ impl EntryCheck {
             }
             _ => None,
         });
-        Self { partitions: typed.collect(), found }
+        let row_ids = snapshot.properties().row_tracking.then(GreatestRowId::default);
+        let has_vectors = snapshot.protocol().reader_features.iter().flatten().any(|feature| feature == "deletionVectors");
+        Self { partitions: typed.collect(), has_vectors, row_ids, found }
     }
 
     fn check(&mut self, batch: &FileBatch) -> Result<()> {
-        let (paths, sizes) = (batch.paths()?, batch.longs(column::SIZE)?);
+        let (paths, sizes, row_ids) = (batch.paths()?, batch.longs(column::SIZE)?, batch.longs(column::BASE_ROW_ID)?);
+        if let Some(greatest) = &mut self.row_ids {
+            greatest.add(batch)?;
+        }
         for row in 0..batch.len() {
             let path = paths.value(row);
             let invalid = |message: String| Finding::new(FindingKind::FileEntryInvalid, message).file(path);
@@ -214,9 +246,16 @@ impl EntryCheck {
             if sizes.is_null(row) || sizes.value(row) < 0 {
                 self.found.report(invalid("the log has no valid size of the file".to_owned()));
             }
+            if self.row_ids.is_some() && row_ids.is_null(row) {
+                self.found.report(invalid("the table has row tracking, but the log has no row ids of the file".to_owned()));
+            }
             let vector = batch
                 .deletion_vector(row)
                 .and_then(|vector| vector.map(|vector| lakebed_core::dv::location(&vector)).transpose());
+            if !self.has_vectors && batch.has_deletion_vector()?.value(row) {
+                let message = "it has a deletion vector, but the protocol lacks the feature deletionVectors: readers may return deleted rows";
+                self.found.report(invalid(message.to_owned()));
+            }
             if let Err(error) = vector {
                 self.found.report(Finding::new(FindingKind::DeletionVectorInvalid, error.message()).file(path));
             }

@@ -7,6 +7,7 @@ use std::pin::pin;
 use arrow_array::Array;
 use futures::TryStreamExt;
 use lakebed_core::action::{Action, Metadata, Protocol};
+use lakebed_core::commit::row_ids;
 use lakebed_core::log::checksum::{Tally, VersionChecksum, metadata_difference, protocol_difference};
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::path::LogPath;
@@ -71,6 +72,15 @@ impl StateDigest {
             return Some("it has different transaction identifiers".to_owned());
         }
         (domains(&self.others) != domains(&commits.others)).then(|| "it has different domain metadata".to_owned())
+    }
+
+    /// Returns the high-water mark of row ids.
+    pub(crate) fn row_id_mark(&self) -> Result<i64> {
+        let domain = self.others.iter().find_map(|action| match action {
+            Action::DomainMetadata(domain) if domain.domain == row_ids::DOMAIN => Some(domain),
+            _ => None,
+        });
+        row_ids::high_water_mark(domain)
     }
 
     /// Returns the checksum of this state, as far as it can be computed.

@@ -1,6 +1,7 @@
-//! Commits changes of data files: drops those that do not exist, and records statistics again.
+//! Commits changes of data files: drops those that cannot be read, drops deletion vectors that
+//! cannot be read, and records statistics again.
 //!
-//! Both are normal transactions. Another writer that removes one of the files is a conflict, and
+//! All are normal transactions. Another writer that removes one of the files is a conflict, and
 //! the work begins again on the newest version.
 
 use std::collections::HashSet;
@@ -12,7 +13,8 @@ use lakebed_core::action::Add;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::path::FilePath;
 
-use super::options::RepairOptions;
+use super::lost_vectors::are_lost;
+use super::options::{LostDeletionVectors, RepairOptions};
 use super::outcome::{RepairAction, RepairKind};
 use crate::rows::shape::Shape;
 use crate::rows::statistics::describe;
@@ -31,6 +33,7 @@ const AT_ONCE: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileChange {
     Drop,
+    DropVector,
     Describe,
 }
 
@@ -39,6 +42,7 @@ impl FileChange {
     fn paths(self, actions: &[RepairAction]) -> HashSet<&str> {
         let kind = match self {
             Self::Drop => RepairKind::DropFile,
+            Self::DropVector => RepairKind::DropDeletionVector,
             Self::Describe => RepairKind::ComputeStatistics,
         };
         actions.iter().filter(|action| action.kind == kind).filter_map(|action| action.file.as_deref()).collect()
@@ -55,7 +59,8 @@ impl FileChange {
         loop {
             let snapshot = table.snapshot().await?.by_log().await?;
             let attempt = match self {
-                Self::Drop => drop_missing(&snapshot, &paths, settings.clone()).await,
+                Self::Drop => drop_files(&snapshot, &paths, options, settings.clone()).await,
+                Self::DropVector => drop_vectors(&snapshot, &paths, settings.clone()).await,
                 Self::Describe => describe_files(&snapshot, &paths, settings.clone()).await,
             };
             match attempt {
@@ -92,13 +97,27 @@ async fn find_files(snapshot: &Snapshot, paths: &HashSet<&str>) -> Result<Vec<Fi
 
 type Prepared = Option<(Transaction, Operation)>;
 
-/// Prepares the removal of files that do not exist. Each is looked for once more.
-async fn drop_missing(snapshot: &Snapshot, paths: &HashSet<&str>, settings: CommitSettings) -> Result<Prepared> {
+/// Prepares the removal of files that do not exist, or whose deletion vectors cannot be read. Each
+/// is looked for once more.
+async fn drop_files(
+    snapshot: &Snapshot,
+    paths: &HashSet<&str>,
+    options: &RepairOptions,
+    settings: CommitSettings,
+) -> Result<Prepared> {
+    let with_lost_vectors = options.lost_deletion_vectors == Some(LostDeletionVectors::DropFiles);
     let mut transaction = Transaction::begin(snapshot, settings).await?;
     let (mut files, mut bytes) = (0, 0);
     for batch in find_files(snapshot, paths).await? {
-        let missing = missing(snapshot, &batch).await?;
-        let batch = batch.filter(&BooleanArray::from(missing))?;
+        let mut dropped = vec![false; batch.len()];
+        if options.drop_missing_files {
+            dropped = missing(snapshot, &batch).await?;
+        }
+        if with_lost_vectors {
+            let lost = are_lost(snapshot, &batch).await?;
+            dropped = dropped.into_iter().zip(lost).map(|(missing, lost)| missing || lost).collect();
+        }
+        let batch = batch.filter(&BooleanArray::from(dropped))?;
         files += batch.len() as u64;
         bytes += batch.longs(column::SIZE)?.iter().flatten().map(i64::unsigned_abs).sum::<u64>();
         transaction.read().files(&batch)?;
@@ -122,6 +141,35 @@ async fn missing(snapshot: &Snapshot, batch: &FileBatch) -> Result<Vec<bool>> {
         }
     };
     stream::iter(paths.into_iter().map(look)).buffered(AT_ONCE).try_collect().await
+}
+
+/// Prepares the removal of deletion vectors that cannot be read. Each is read once more.
+///
+/// The statistics are computed again, because those of the log may be those of the rows that were
+/// left.
+async fn drop_vectors(snapshot: &Snapshot, paths: &HashSet<&str>, settings: CommitSettings) -> Result<Prepared> {
+    let mut transaction = Transaction::begin(snapshot, settings).await?;
+    let target = Target::of_table(snapshot, None, &FileSettings::default(), snapshot.env().now_ms()).await?;
+    let shape = Shape::new(snapshot, &target)?;
+    let partitions = snapshot.physical_partition_columns();
+    let (mut restored, mut rows) = (0, 0);
+    for batch in find_files(snapshot, paths).await? {
+        let lost = are_lost(snapshot, &batch).await?;
+        let batch = batch.filter(&BooleanArray::from(lost))?;
+        for (file, add) in ScanFile::of_batch(&batch, &partitions)?.into_iter().zip(batch.to_adds()?) {
+            rows += add.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality.unsigned_abs());
+            let (file, add) = (ScanFile { deletion_vector: None, ..file }, Add { deletion_vector: None, ..add });
+            let described = describe(snapshot, &target, &shape, file, add).await?;
+            transaction.add_without_vector(&described)?;
+            restored += 1;
+        }
+        transaction.read().files(&batch)?;
+        transaction.remove(batch, true);
+    }
+    let operation = Operation::new("FSCK").with("dryRun", false);
+    // Delta Spark's name for the number of deletion vectors that a commit removes.
+    let metrics = [("numDeletionVectorsRemoved", restored), ("numRestoredRows", rows)];
+    Ok((restored > 0).then_some((transaction, operation.with_metrics(metrics))))
 }
 
 /// Prepares new statistics of files, computed from their rows.

@@ -2,20 +2,22 @@
 //!
 //! Checkpoints, checksums and the hint are computed from the commits again, and statistics from the
 //! rows. Broken files of the log are moved aside and never deleted. What loses rows or versions is
-//! done only if the caller names it: dropping data files that do not exist, and cutting a broken
-//! tail of the log. `plan` decides from findings, `log_files` mends the log, and `data_files`
+//! done only if the caller names it: dropping data files that do not exist, a choice for those that
+//! lost their deletion vector, and cutting a broken tail of the log. `plan` decides from findings, `log_files` mends the log, and `data_files`
 //! commits changes of files. Begin with [`Repair`].
 
 mod data_files;
 mod log_files;
+mod lost_vectors;
 mod options;
 mod outcome;
 mod plan;
+mod row_id_mark;
 mod run;
 
 use crate::{Result, Table};
 
-pub use options::RepairOptions;
+pub use options::{LostDeletionVectors, RepairOptions};
 pub use outcome::{RepairAction, RepairKind, RepairOutcome};
 
 /// A repair of a table. Nothing is read before [`run`](Repair::run).

@@ -8,6 +8,17 @@ use crate::transaction::InfoEntries;
 
 use crate::check::Level;
 
+/// The choice for a data file whose deletion vector cannot be read, so that it is not known which of
+/// its rows are deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostDeletionVectors {
+    /// The deletion vector is dropped. The rows that it deleted come back.
+    RestoreDeletedRows,
+    /// The data file is removed from the table. All of its rows are lost.
+    DropFiles,
+}
+
 /// The options of a repair.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -18,6 +29,8 @@ pub struct RepairOptions {
     pub level: Level,
     /// Whether data files that do not exist are removed from the table. Their rows are lost.
     pub drop_missing_files: bool,
+    /// What becomes of data files whose deletion vector cannot be read. `None` leaves them.
+    pub lost_deletion_vectors: Option<LostDeletionVectors>,
     /// Whether the newest commits that cannot be read are moved aside. Their changes are lost.
     pub truncate_log: bool,
     /// A text of the caller that is stored in the history.
@@ -35,6 +48,7 @@ impl Default for RepairOptions {
             dry_run: true,
             level: Level::default(),
             drop_missing_files: false,
+            lost_deletion_vectors: None,
             truncate_log: false,
             user_metadata: None,
             commit_info: InfoEntries::default(),

@@ -16,8 +16,16 @@ pub enum RepairKind {
     WriteCheckpoint,
     /// The statistics of a data file are computed from its rows.
     ComputeStatistics,
-    /// A data file that does not exist is removed from the table.
+    /// The high-water mark of row ids is raised to the greatest row id.
+    RaiseRowIdMark,
+    /// A data file is removed from the table, because it or its deletion vector cannot be read. Its
+    /// rows are lost.
     DropFile,
+    /// A deletion vector that cannot be read is removed from its data file. The rows that it deleted
+    /// come back.
+    DropDeletionVector,
+    /// A file of deletion vectors that no version names is deleted.
+    DeleteOrphan,
 }
 
 /// One thing that was done, or would be done.

@@ -1,11 +1,11 @@
 //! Plans a repair from the findings of a check.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use lakebed_core::log::segment::ListedLogFile;
 use lakebed_core::path::{CheckpointKind, HINT_NAME, LogKind, LogPath};
 
-use super::options::RepairOptions;
+use super::options::{LostDeletionVectors, RepairOptions};
 use super::outcome::{RepairAction, RepairKind};
 use crate::check::{CheckOutcome, Finding, FindingKind};
 use crate::{Error, Result};
@@ -37,7 +37,11 @@ pub(super) fn plan(
             }
         }
         actions.dedup();
-        let replaced = actions.iter().find(|action| action.kind == RepairKind::MoveAside);
+        let is_compaction = |name: &str| LogPath::parse(name).is_some_and(|path| matches!(path.kind, LogKind::Compaction { .. }));
+        // A compaction is not written again: readers use the commits.
+        let is_replaced =
+            |action: &&RepairAction| action.kind == RepairKind::MoveAside && !action.file.as_deref().is_some_and(is_compaction);
+        let replaced = actions.iter().find(is_replaced);
         if let Some(reason) = replaced.map(|action| action.reason.clone()) {
             actions.push(RepairAction { kind: RepairKind::WriteCheckpoint, file: None, version: None, reason });
         }
@@ -58,6 +62,8 @@ fn is_replaceable(kind: FindingKind) -> bool {
             | K::HintOutdated
             | K::ChecksumUnreadable
             | K::ChecksumWrong
+            | K::CompactionUnreadable
+            | K::CompactionWrong
     )
 }
 
@@ -117,15 +123,35 @@ fn cut(check: &CheckOutcome, listed: &[ListedLogFile], table: &str) -> Result<Ve
 fn of_data_files(check: &CheckOutcome, options: &RepairOptions) -> Vec<RepairAction> {
     use FindingKind as K;
     let mut actions: Vec<RepairAction> = Vec::new();
+    let gone: HashSet<&str> = check
+        .findings
+        .iter()
+        .filter(|other| other.kind == K::DataFileMissing)
+        .filter_map(|other| other.file.as_deref())
+        .collect();
+    let is_missing = |file: Option<&str>| file.is_some_and(|file| gone.contains(file));
     for finding in &check.findings {
-        let kind = match finding.kind {
-            K::BoundsWrong | K::NullCountWrong | K::RowCountWrong => RepairKind::ComputeStatistics,
-            K::DataFileMissing if options.drop_missing_files => RepairKind::DropFile,
+        let (kind, reason) = match finding.kind {
+            K::BoundsWrong | K::NullCountWrong | K::RowCountWrong | K::StatisticsUnreadable => {
+                (RepairKind::ComputeStatistics, finding.message.clone())
+            }
+            K::RowIdMarkWrong => (RepairKind::RaiseRowIdMark, finding.message.clone()),
+            K::DeletionVectorOrphaned => (RepairKind::DeleteOrphan, finding.message.clone()),
+            K::DataFileMissing if options.drop_missing_files => (RepairKind::DropFile, finding.message.clone()),
+            K::DeletionVectorMissing | K::DeletionVectorTorn | K::DeletionVectorInvalid => match options.lost_deletion_vectors {
+                Some(LostDeletionVectors::DropFiles) => {
+                    (RepairKind::DropFile, format!("{}: all rows of the file are lost", finding.message))
+                }
+                Some(LostDeletionVectors::RestoreDeletedRows) if !is_missing(finding.file.as_deref()) => {
+                    (RepairKind::DropDeletionVector, format!("{}: the deleted rows come back", finding.message))
+                }
+                _ => continue,
+            },
             _ => continue,
         };
         let is_known = |action: &RepairAction| action.kind == kind && action.file == finding.file;
         if !actions.iter().rev().take(64).any(is_known) {
-            let (file, reason) = (finding.file.clone(), finding.message.clone());
+            let file = finding.file.clone();
             actions.push(RepairAction { kind, file, version: None, reason });
         }
     }

@@ -132,6 +132,15 @@ impl Transaction {
     }
 }
 
+impl Transaction {
+    /// Adds a file again that this transaction removes with its deletion vector. It comes back without
+    /// one, or with another one.
+    pub(crate) fn add_without_vector(&mut self, file: &Add) -> Result<()> {
+        self.restore(batch_of(file)?);
+        Ok(())
+    }
+}
+
 /// The numbers of files that lost rows, by the change of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noted {

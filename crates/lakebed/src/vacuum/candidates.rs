@@ -1,5 +1,6 @@
 //! Candidates for deletion, from their sources to the report for the caller.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, StringBuilder, TimestampMillisecondBuilder};
@@ -37,6 +38,12 @@ pub(super) struct CandidateBatch {
 
 /// The source of candidates.
 pub(super) type CandidateStream = BoxStream<'static, Result<CandidateBatch>>;
+
+/// Returns whether a link points to a file, or to a folder that contains it.
+pub(super) fn is_linked(linked: &HashSet<String>, path: &str) -> bool {
+    let mut ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+    !linked.is_empty() && (linked.contains("") || ends.any(|end| linked.contains(&path[..end])))
+}
 
 /// The files in the report for the caller.
 pub(super) struct ReportedFiles {

@@ -14,6 +14,7 @@ mod hidden_names;
 mod history;
 mod inventory;
 mod options;
+mod orphans;
 mod outcome;
 mod retained;
 mod retention;
@@ -22,6 +23,7 @@ mod run;
 use crate::{RecordBatchStream, Result, Table};
 
 pub use options::{VacuumMode, VacuumOptions};
+pub(crate) use orphans::{delete_orphaned_vectors, orphaned_vectors};
 pub use outcome::{VacuumMetrics, VacuumOutcome};
 
 /// A vacuum of a table: deletes the files that no version within the retention period needs.

@@ -186,7 +186,7 @@ impl RetainedFiles {
         Error::new(ErrorKind::VersionNotFound, message)
     }
 
-    async fn take_commits(&mut self, store: &Store, commits: &[LogPath], which: RetainingActions) -> Result<()> {
+    pub(super) async fn take_commits(&mut self, store: &Store, commits: &[LogPath], which: RetainingActions) -> Result<()> {
         let cutoff_ms = self.retention.cutoff_ms;
         let mut named = pin!(named_by(log::read_commits(store, commits), which, cutoff_ms));
         while let Some(named) = named.try_next().await? {
@@ -224,7 +224,7 @@ fn cannot_keep(snapshot: &Snapshot, tags: &[Tag], version: u64, error: &Error) -
 
 /// The actions of a commit that keep their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RetainingActions {
+pub(super) enum RetainingActions {
     /// Removals within the retention period.
     Tombstones,
     /// All removals, whatever their deletion timestamp.

@@ -8,7 +8,7 @@ use lakebed_io::log::{self, hadoop_checksum_path};
 use lakebed_io::store::{DeleteOutcome, Store};
 use object_store::path::Path;
 
-use super::candidates::{Candidate, CandidateBatch, CandidateStream, ReportedFiles};
+use super::candidates::{Candidate, CandidateBatch, CandidateStream, ReportedFiles, is_linked};
 use super::commits::{self, DueCommits};
 use super::hidden_names::HiddenNames;
 use super::options::{VacuumMode, VacuumOptions};
@@ -227,8 +227,7 @@ impl<'a> VacuumRun<'a> {
     }
 
     fn is_linked(&self, path: &str) -> bool {
-        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
-        !self.linked.is_empty() && (self.linked.contains("") || ends.into_iter().any(|end| self.linked.contains(&path[..end])))
+        is_linked(&self.linked, path)
     }
 
     /// Reads the newest version. Other writers may have committed since: files that they restored
