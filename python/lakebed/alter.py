@@ -27,7 +27,8 @@ class Alter:
 
     ``table.alter(user_metadata=..., commit_info=..., timeout=...)`` sets options: a text of your own,
     which the history keeps, entries of your own in ``commitInfo``, and the seconds to keep trying
-    while other writers commit first. With ``table.alter.together()``, several changes become one commit.
+    while other writers commit first. ``upkeep`` is that of :func:`lakebed.write`. With
+    ``table.alter.together()``, several changes become one commit.
     """
 
     def __init__(self, table: Table, options: dict[str, Any] | None = None) -> None:
@@ -39,12 +40,14 @@ class Alter:
         *,
         user_metadata: str | None = None,
         commit_info: Mapping[str, Any] | None = None,
+        upkeep: Mapping[str, bool] | None = None,
         timeout: float | None = None,
     ) -> Alter:
         """Returns the same methods with these options."""
         options = {
             "user_metadata": arguments.words("user_metadata", user_metadata),
             "commit_info": arguments.entries("commit_info", commit_info),
+            "upkeep": arguments.upkeep("upkeep", upkeep),
             "timeout": arguments.number("timeout", timeout),
         }
         return type(self)(self._table, options)

@@ -49,6 +49,7 @@ __all__ = [
     "text",
     "texts",
     "txn",
+    "upkeep",
     "word",
     "words",
 ]
@@ -245,6 +246,18 @@ def entries(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise _wrong_type(name, value, "a mapping of strings to values of JSON")
     return {_key(name, key): _json(f"{name}: {shown(key)}", one, 0) for key, one in value.items()}
+
+
+def upkeep(name: str, value: Any) -> dict[str, Any]:
+    """Checks what follows a commit."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong_type(name, value, "a mapping such as {'checkpoint': False}")
+    for key in value:
+        if key not in ("checkpoint", "clean_up_log"):
+            raise InvalidInputError(f"{name}: {shown(key)} is unknown: it has checkpoint and clean_up_log")
+    return {key: flag(f"{name}: {key}", one) for key, one in value.items() if one is not None}
 
 
 def _key(name: str, key: Any) -> str:

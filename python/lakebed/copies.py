@@ -92,6 +92,7 @@ def convert(
     - ``user_metadata``: a text of your own, which the history keeps.
     - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, as values
       of JSON.
+    - ``upkeep`` is that of :func:`lakebed.write`.
     - ``timeout``: the seconds to keep trying to commit.
     - ``storage_options`` and ``credentials`` say how to reach the store, as for
       :class:`lakebed.Table`.

@@ -83,11 +83,14 @@ class Committing(TypedDict, total=False):
 
     - ``user_metadata``: a text of your own, which the history keeps.
     - ``commit_info``: entries of your own in the commit's ``commitInfo``, as values of JSON.
+    - ``upkeep``: what follows the commit, instead of what the table's properties say:
+      ``{"checkpoint": False}`` or ``{"clean_up_log": False}``.
     - ``timeout``: the seconds to keep trying while other writers commit first.
     """
 
     user_metadata: str | None
     commit_info: Mapping[str, Any] | None
+    upkeep: Mapping[str, bool] | None
     timeout: float | None
 
 
@@ -299,6 +302,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "timeout": arguments.number,
     "truncate_log": arguments.flag,
     "txn": arguments.txn,
+    "upkeep": arguments.upkeep,
     "user_metadata": arguments.words,
     "where": arguments.text,
     "zorder_by": arguments.columns,

@@ -91,7 +91,7 @@ def repair(
     - ``uri``, ``storage_options``, ``credentials`` and ``absolute_paths`` are those of
       :class:`lakebed.Table`.
     - ``dry_run``, ``level``, ``drop_missing_files``, ``lost_deletion_vectors``, ``truncate_log``,
-      ``user_metadata``, ``commit_info`` and ``timeout`` are those of :meth:`Table.repair`.
+      ``user_metadata``, ``commit_info``, ``upkeep`` and ``timeout`` are those of :meth:`Table.repair`.
 
     >>> import lakebed as lb
     >>> lb.repair("examples/trips").actions

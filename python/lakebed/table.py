@@ -378,6 +378,7 @@ class Table(Scannable):
 
         - ``retries=False``: raises an error if another writer commits a change on which this one
           depends. Otherwise, the delete is retried on top of that change.
+        - ``upkeep`` is that of :func:`lakebed.write`.
         - ``timeout``: the seconds for which it is retried.
         - ``txn=("my-job", 7)``: an application and its number of this change. A change that the
           table knows already is not committed again. A list of such pairs names several.
@@ -468,6 +469,7 @@ class Table(Scannable):
         - ``user_metadata``: a text of your own, which the history keeps.
         - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
           the history keeps as values of JSON. Entries that lakebed records are refused.
+        - ``upkeep`` is that of :func:`lakebed.write`.
         - ``timeout``: the seconds to keep trying while other writers commit first.
 
         >>> import lakebed as lb, pyarrow as pa
@@ -539,6 +541,7 @@ class Table(Scannable):
         - ``user_metadata``: a text of your own, which the history keeps.
         - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
           the history keeps as values of JSON. Entries that lakebed records are refused.
+        - ``upkeep`` is that of :func:`lakebed.write`.
         - ``timeout``: the seconds to keep trying to commit while other writers commit first.
 
         If another writer changes a file meanwhile, its group is given up. Calling this again
@@ -587,6 +590,7 @@ class Table(Scannable):
         - ``user_metadata``: a text of your own, which the history keeps.
         - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
           the history keeps as values of JSON. Entries that lakebed records are refused.
+        - ``upkeep`` is that of :func:`lakebed.write`.
         - ``timeout``: the seconds to keep trying while other writers commit first.
         - ``storage_options`` and ``credentials`` say how to reach the target. The default is those
           of this table, if the target is at the same service.
@@ -626,6 +630,7 @@ class Table(Scannable):
         keep_versions: Sequence[int] = (),
         user_metadata: str | None = None,
         commit_info: Mapping[str, Any] | None = None,
+        upkeep: Mapping[str, bool] | None = None,
     ) -> VacuumResult:
         """Deletes files in the table's folder that no version within the retention period needs.
 
@@ -644,7 +649,7 @@ class Table(Scannable):
         - ``log_commits=False`` leaves out the two commits that record the vacuum in the history.
           Without files to delete there are none.
         - ``user_metadata``: a text of your own in these commits. ``commit_info``: entries of your
-          own in their ``commitInfo``, as values of JSON.
+          own in their ``commitInfo``, as values of JSON. ``upkeep`` is that of :func:`lakebed.write`.
 
         If a vacuum was interrupted, call it again.
 
@@ -665,6 +670,7 @@ class Table(Scannable):
             "keep_versions": arguments.integers("keep_versions", keep_versions),
             "user_metadata": arguments.words("user_metadata", user_metadata),
             "commit_info": arguments.entries("commit_info", commit_info),
+            "upkeep": arguments.upkeep("upkeep", upkeep),
         }
         return vacuum(self, options, inventory)
 
@@ -693,6 +699,7 @@ class Table(Scannable):
           ``where``, because it names what is erased.
         - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
           the history keeps as values of JSON. Entries that lakebed records are refused.
+        - ``upkeep`` is that of :func:`lakebed.write`.
         - ``timeout``: the seconds to keep trying while other writers commit first.
 
         If an erase was interrupted, call it again.
@@ -788,6 +795,7 @@ class Table(Scannable):
         - ``user_metadata``: a text of your own, which the history keeps.
         - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
           the history keeps as values of JSON. Entries that lakebed records are refused.
+        - ``upkeep`` is that of :func:`lakebed.write`.
         - ``timeout``: the seconds to keep trying to commit while other writers commit first.
 
         Use :func:`lakebed.repair` for a table that cannot be opened.
@@ -826,6 +834,7 @@ class Table(Scannable):
         - ``user_metadata``: a text of your own, which the history keeps.
         - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which
           the history keeps as values of JSON. Entries that lakebed records are refused.
+        - ``upkeep`` is that of :func:`lakebed.write`.
         - ``timeout``: the seconds to keep trying while other writers commit first.
 
         >>> import lakebed as lb, pyarrow as pa

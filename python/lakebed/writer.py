@@ -30,6 +30,7 @@ def create(
     description: str | None = None,
     user_metadata: str | None = None,
     commit_info: Mapping[str, Any] | None = None,
+    upkeep: Mapping[str, bool] | None = None,
     **options: Unpack[Creating],
 ) -> Table:
     """Creates a table without rows.
@@ -44,7 +45,7 @@ def create(
       existing table, and ``replace`` replaces it. Older versions of it stay readable.
     - ``name`` and ``description`` are for people. ``user_metadata`` is a text of your own, which
       the history keeps, and ``commit_info`` has entries of your own for ``commitInfo``, as in
-      :func:`lakebed.write`.
+      :func:`lakebed.write`. ``upkeep`` is that of :func:`lakebed.write`, too.
     - ``storage_options`` and ``credentials`` say how to reach the store, as for
       :class:`lakebed.Table`.
 
@@ -67,6 +68,7 @@ def create(
         "description": arguments.words("description", description),
         "user_metadata": arguments.words("user_metadata", user_metadata),
         "commit_info": arguments.entries("commit_info", commit_info),
+        "upkeep": arguments.upkeep("upkeep", upkeep),
     }
     made = _lakebed.Table.create(given, arrow_schema(schema))
     return Table._wrap(made, reopening(given))
@@ -101,6 +103,10 @@ def write(
     - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which the
       history keeps as values of JSON. Entries that lakebed records, such as ``timestamp``, are
       refused.
+    - ``upkeep``: what follows the commit, instead of what the table's properties say.
+      ``{"checkpoint": False}`` writes no checkpoint, also if one is due: a later commit makes up for
+      it. ``{"clean_up_log": False}`` keeps log files that are out of date, and ``True`` deletes them
+      after a checkpoint.
     - ``target_file_size``: the approximate size of files in bytes, at least 1024. The default is
       ``delta.targetFileSize``; without it, 128 MiB, and more for tables of 256 GiB and above.
     - ``properties``, ``partition_by`` and ``cluster_by`` are for a new table; see

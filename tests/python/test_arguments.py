@@ -261,6 +261,7 @@ NO_TYPE: list[tuple[str, dict[str, list[Any]]]] = [
             "on_lossy": [True],
             "timeout": ["1", True, b"1"],
             "user_metadata": [1, {"a": 1}],
+            "upkeep": ["none", [("checkpoint", False)], {"checkpoint": 0}, {"clean_up_log": "yes"}],
             "schema_mode": [True],
         },
     ),
@@ -298,6 +299,7 @@ NO_SENSE: list[tuple[str, dict[str, list[Any]]]] = [
         "append",
         {
             "txn": [("a", -1), ("", 1), ("a", 2**63)],
+            "upkeep": [{"checkpoints": False}, {1: False}],
             "target_file_size": [0, 1, 1023, -1, 2**64],
             "row_group_rows": [0, -1, 2**70],
             "compression": ["", "zip", "zstd(99)"],

@@ -186,3 +186,39 @@ def test_transaction_records_several_applications(tmp_path: Path) -> None:
             tx.append(MORE)
     newest = table.refresh()
     assert (newest.version, newest.count(), newest.transaction_version("b")) == (1, 5, 1)
+
+
+#: Verbs without their checkpoint.
+WITHOUT_CHECKPOINT: dict[str, Callable[[Path, dict[str, bool]], Any]] = {
+    "append": lambda path, upkeep: lb.Table(path).append(MORE, upkeep=upkeep),
+    "write": lambda path, upkeep: lb.write(path, MORE, mode="overwrite", upkeep=upkeep),
+    "create": lambda path, upkeep: lb.create(path, ROWS.schema, mode="replace", upkeep=upkeep),
+    "delete": lambda path, upkeep: lb.Table(path).delete("id = 1", upkeep=upkeep),
+    "alter": lambda path, upkeep: lb.Table(path).alter(upkeep=upkeep).set_description("text"),
+    "restore": lambda path, upkeep: lb.Table(path).restore(version=0, upkeep=upkeep),
+    "optimize": lambda path, upkeep: lb.Table(path).optimize(upkeep=upkeep),
+    "vacuum": lambda path, upkeep: lb.Table(path).vacuum(0, enforce_retention=False, upkeep=upkeep),
+}
+
+
+def test_upkeep_leaves_out_the_checkpoint(tmp_path: Path) -> None:
+    for name, verb in WITHOUT_CHECKPOINT.items():
+        path = tmp_path / name
+        lb.write(path, ROWS)
+        lb.write(path, MORE)
+        if name == "vacuum":
+            lb.Table(path).overwrite(MORE)
+        lb.Table(path).alter(upkeep={"checkpoint": False}).set_properties({"delta.checkpointInterval": 1})
+        before = lb.Table(path).version
+        verb(path, {"checkpoint": False})
+        assert lb.Table(path).version > before, name
+        assert not list(path.glob("_delta_log/*.checkpoint.parquet")), name
+    lb.Table(path).append(MORE)
+    assert list(path.glob("_delta_log/*.checkpoint.parquet"))
+
+
+def test_upkeep_belongs_to_the_whole_transaction(tmp_path: Path) -> None:
+    lb.write(tmp_path, ROWS, properties={"delta.checkpointInterval": 1})
+    with lb.Table(tmp_path).transaction(upkeep={"checkpoint": False}) as tx:
+        tx.append(MORE)
+    assert not list(tmp_path.glob("_delta_log/*.checkpoint.parquet"))

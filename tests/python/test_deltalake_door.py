@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -764,29 +765,23 @@ def test_application_transaction_is_not_repeated(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[door.DeltaTable], Any], str]] = {
-    "cleanup": (
-        lambda table: table.delete(post_commithook_properties=door.PostCommitHookProperties(cleanup_expired_logs=False)),
-        "delete: cleanup_expired_logs=False: set the table's property delta.enableExpiredLogCleanup to this value instead",
-    ),
     "lenient merge of the schema": (
         lambda table: table.merge(some_rows(), "target.id = source.id", merge_schema=True, error_on_type_mismatch=False),
         "merge with merge_schema=True: error_on_type_mismatch=False: the type of a new column is not known before the merge: "
         "add the column first, or leave one of the two out",
     ),
-    "encoding": (
-        lambda table: door.write_deltalake(
-            table,
-            some_rows(),
-            mode="append",
-            writer_properties=door.WriterProperties(column_properties={"id": door.ColumnProperties(encoding="PLAIN")}),
-        ),
-        "write_deltalake: column id: encoding='PLAIN': lakebed decides that by itself: leave it out",
+    "codec": (
+        lambda table: table.delete("id = 1", writer_properties=door.WriterProperties(compression="BROTLI")),
+        "delete: compression BROTLI(1): lakebed writes SNAPPY, ZSTD, GZIP with levels to 9, LZ4 and UNCOMPRESSED",
     ),
-    "page size": (
-        lambda table: door.write_deltalake(
-            table, some_rows(), mode="append", writer_properties=door.WriterProperties(data_page_size_limit=5)
+    "default Bloom filter": (
+        lambda table: table.delete(
+            "id = 1",
+            writer_properties=door.WriterProperties(
+                default_column_properties=door.ColumnProperties(bloom_filter_properties=door.BloomFilterProperties(True))
+            ),
         ),
-        "write_deltalake: data_page_size_limit=5: lakebed has no such option for Parquet files: leave it out",
+        "delete: default_column_properties: name the columns with Bloom filters in column_properties instead",
     ),
     "filesystem": (
         lambda table: table.to_pyarrow_table(filesystem="x"),
@@ -816,6 +811,41 @@ def test_option_without_meaning_warns(tmp_path: Path) -> None:
     assert [str(one.message) for one in caught] == [
         "compact: max_spill_size has no effect: lakebed.set_memory_limit and LAKEBED_MEMORY_LIMIT limit the whole process"
     ]
+
+
+def test_layout_of_files_warns(tmp_path: Path) -> None:
+    column = door.ColumnProperties(encoding="PLAIN", bloom_filter_properties=door.BloomFilterProperties(True, fpp=0.1))
+    properties = door.WriterProperties(data_page_size_limit=5, column_properties={"id": column})
+    with pytest.warns(door.unsupported.IgnoredOptionWarning) as caught:
+        door.write_deltalake(tmp_path, some_rows(), writer_properties=properties)
+    why = "has no effect: lakebed decides on the layout of Parquet files by itself"
+    assert [str(one.message) for one in caught] == [
+        f"write_deltalake: data_page_size_limit {why}",
+        f"write_deltalake: column id: encoding {why}",
+        f"write_deltalake: column id: fpp {why}",
+    ]
+    assert {one.filename for one in caught} == {__file__}
+    assert door.DeltaTable(tmp_path).count() == some_rows().num_rows
+
+
+def test_hooks_decide_on_checkpoint_and_cleanup(tmp_path: Path) -> None:
+    """Version 4 is due for a checkpoint, and all versions before it have expired by then."""
+    properties = {"delta.checkpointInterval": "2", "delta.logRetentionDuration": "interval 0 days"}
+    cases: dict[str, tuple[Any, int, bool]] = {
+        "default": (None, 2, False),
+        "no_checkpoint": (door.PostCommitHookProperties(create_checkpoint=False), 1, True),
+        "no_cleanup": (door.PostCommitHookProperties(cleanup_expired_logs=False), 2, True),
+    }
+    for name, (hooks, checkpoints, is_kept) in cases.items():
+        root, log = tmp_path / name, tmp_path / name / "_delta_log"
+        door.write_deltalake(root, some_rows(), configuration=properties)
+        for _ in range(3):
+            door.write_deltalake(root, some_rows(), mode="append")
+        for number, file in enumerate(sorted(log.iterdir())):
+            os.utime(file, (number, number))
+        door.write_deltalake(root, some_rows(), mode="append", post_commithook_properties=hooks)
+        found = (len(list(log.glob("*.checkpoint.parquet"))), (log / f"{0:020}.json").exists())
+        assert found == (checkpoints, is_kept), name
 
 
 def test_writer_properties_reach_the_files(tmp_path: Path) -> None:

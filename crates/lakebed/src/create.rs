@@ -13,6 +13,7 @@ use crate::definition::{Definition, NewTable};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, InfoEntries, Operation, Transaction};
+use crate::upkeep::UpkeepOptions;
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
 /// The options of a creation.
@@ -37,6 +38,8 @@ pub struct CreateOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -93,7 +96,7 @@ impl CreateOptions {
     }
 
     fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.upkeep, self.timeout)
     }
 }
 

@@ -102,6 +102,7 @@ mod tests {
             "txn",
             "user_metadata",
             "commit_info",
+            "upkeep",
             "target_file_size",
             "compression",
             "row_group_rows",

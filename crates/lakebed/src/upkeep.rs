@@ -9,6 +9,7 @@ use lakebed_core::commit::copied::CopiedFiles;
 use lakebed_core::log::checksum::{FileChanges, Successor, VersionChecksum};
 use lakebed_core::path::{LogKind, LogPath, checksum_name, commit_name};
 use lakebed_io::log::{self, ReadHint};
+use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::CheckpointOutcome;
 use crate::cleanup::CleanupOutcome;
@@ -30,6 +31,23 @@ const BUSY_SHARE: u64 = 4;
 const INTERVAL: u64 = 10;
 const FILES_PER_INTERVAL: u64 = 4_000;
 const LONGEST_INTERVAL: u64 = 100;
+
+/// What follows a commit, instead of what the table's properties say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UpkeepOptions {
+    /// Whether a checkpoint is written if one is due. A later commit makes up for it.
+    pub checkpoint: bool,
+    /// Whether log files that are out of date are deleted after a checkpoint. `None` leaves it to
+    /// `delta.enableExpiredLogCleanup`.
+    pub clean_up_log: Option<bool>,
+}
+
+impl Default for UpkeepOptions {
+    fn default() -> Self {
+        Self { checkpoint: true, clean_up_log: None }
+    }
+}
 
 /// The commit that created a snapshot.
 #[derive(Debug, Clone)]
@@ -63,16 +81,17 @@ pub struct UpkeepOutcome {
 impl Snapshot {
     /// Does the upkeep that follows the commit of this version. Errors are returned and logged, and
     /// have no other effect.
-    pub async fn after_commit(&self, commit: &NewCommit) -> UpkeepOutcome {
+    pub async fn after_commit(&self, commit: &NewCommit, options: UpkeepOptions) -> UpkeepOutcome {
         let mut outcome = UpkeepOutcome::default();
         let mut problems = Vec::new();
         outcome.checksum = noted(self.put_next_checksum(commit).await, &mut problems).flatten();
         let touched = count_lines(&commit.lines) + commit.copied.as_ref().map_or(0, CopiedFiles::count);
         let files = outcome.checksum.as_ref().map_or_else(|| self.known_files(), files_of);
-        if noted(self.is_due(touched, files).await, &mut problems).unwrap_or(false) {
+        if options.checkpoint && noted(self.is_due(touched, files).await, &mut problems).unwrap_or(false) {
             outcome.checkpoint = noted(self.checkpoint_and_checksum(&mut outcome.checksum).await, &mut problems);
         }
-        if outcome.checkpoint.is_some() && self.properties().expired_log_cleanup && self.is_clean_up_due() {
+        let cleans_up = options.clean_up_log.unwrap_or(self.properties().expired_log_cleanup);
+        if outcome.checkpoint.is_some() && cleans_up && self.is_clean_up_due() {
             outcome.cleanup = noted(self.clean_up_log().await, &mut problems);
         }
         if self.properties().symlink_manifest {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from lakebed.deltalake import unsupported
@@ -69,8 +70,8 @@ class ColumnProperties(_Properties):
 class WriterProperties(_Properties):
     """The properties of Parquet files.
 
-    lakebed knows ``compression``, ``max_row_group_size`` and columns with Bloom filters. It raises
-    an error for the others when they are used.
+    lakebed knows ``compression``, ``max_row_group_size`` and columns with Bloom filters. The others
+    change the layout of files and no rows. They have no effect, with a warning.
     """
 
     def __init__(
@@ -130,16 +131,9 @@ def file_options(what: str, properties: WriterProperties | None) -> dict[str, An
         return {}
     if not isinstance(properties, WriterProperties):
         raise TypeError(f"writer_properties is of type {type(properties).__name__}: it must be a WriterProperties")
-    why = "lakebed has no such option for Parquet files: leave it out"
-    unsupported.refused(
-        what,
-        why,
-        data_page_size_limit=properties.data_page_size_limit,
-        dictionary_page_size_limit=properties.dictionary_page_size_limit,
-        data_page_row_count_limit=properties.data_page_row_count_limit,
-        write_batch_size=properties.write_batch_size,
-        statistics_truncate_length=properties.statistics_truncate_length,
-    )
+    why = "lakebed decides on the layout of Parquet files by itself"
+    for place, given in _of_layout(properties):
+        unsupported.ignored(what + place, why, **given)
     options = {
         "compression": _compression(what, properties.compression),
         "row_group_rows": properties.max_row_group_size,
@@ -160,24 +154,33 @@ def _compression(what: str, codec: str | None) -> str | None:
     return {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}.get(codec, codec.lower())
 
 
+def _of_layout(properties: WriterProperties) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Returns the properties that lakebed does not know, with the place of each."""
+    names = (
+        "data_page_size_limit",
+        "dictionary_page_size_limit",
+        "data_page_row_count_limit",
+        "write_batch_size",
+        "statistics_truncate_length",
+    )
+    yield "", {name: getattr(properties, name) for name in names}
+    columns = {f": column {name}": column for name, column in (properties.column_properties or {}).items()}
+    if properties.default_column_properties is not None:
+        columns[": default_column_properties"] = properties.default_column_properties
+    for place, column in columns.items():
+        yield place, {name: getattr(column, name) for name in ("dictionary_enabled", "statistics_enabled", "encoding")}
+        if (bloom := column.bloom_filter_properties) is not None:
+            yield place, {"fpp": bloom.fpp, "ndv": bloom.ndv}
+
+
 def _bloom_columns(what: str, properties: WriterProperties) -> list[str] | None:
     """Returns the columns with Bloom filters."""
-    if properties.default_column_properties is not None and vars(properties.default_column_properties) != vars(
-        ColumnProperties()
-    ):
-        raise UnsupportedFeatureError(f"{what}: default_column_properties: name the columns in column_properties instead")
-    found = []
-    for name, column in (properties.column_properties or {}).items():
-        why = "lakebed decides that by itself: leave it out"
-        unsupported.refused(
-            f"{what}: column {name}",
-            why,
-            dictionary_enabled=column.dictionary_enabled,
-            statistics_enabled=column.statistics_enabled,
-            encoding=column.encoding,
+    default = (
+        None if properties.default_column_properties is None else properties.default_column_properties.bloom_filter_properties
+    )
+    if default is not None and default.set_bloom_filter_enabled:
+        raise UnsupportedFeatureError(
+            f"{what}: default_column_properties: name the columns with Bloom filters in column_properties instead"
         )
-        bloom = column.bloom_filter_properties
-        if bloom is not None:
-            unsupported.refused(f"{what}: column {name}", why, fpp=bloom.fpp, ndv=bloom.ndv)
-            found += [name] if bloom.set_bloom_filter_enabled else []
-    return found or None
+    blooms = {name: column.bloom_filter_properties for name, column in (properties.column_properties or {}).items()}
+    return [name for name, bloom in blooms.items() if bloom is not None and bloom.set_bloom_filter_enabled] or None

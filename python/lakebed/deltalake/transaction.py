@@ -62,7 +62,12 @@ class RemoveAction:
 
 @dataclass
 class PostCommitHookProperties:
-    """What follows a commit. In lakebed, properties of the table decide that."""
+    """What follows a commit.
+
+    - ``create_checkpoint``: False writes no checkpoint, also if one is due.
+    - ``cleanup_expired_logs``: whether log files that are out of date are deleted after a
+      checkpoint. None leaves it to ``delta.enableExpiredLogCleanup``.
+    """
 
     create_checkpoint: bool = True
     cleanup_expired_logs: bool | None = None
@@ -87,14 +92,14 @@ def commit_options(
     what: str, commit: CommitProperties | None, hooks: PostCommitHookProperties | None, *, takes_txn: bool = True
 ) -> dict[str, Any]:
     """Returns the options of lakebed that are not None."""
-    if hooks is not None:
-        _check_hooks(what, hooks)
+    after = {} if hooks is None else _upkeep(hooks)
     if commit is None:
-        return {}
+        return after
     if not isinstance(commit, CommitProperties):
         raise TypeError(f"commit_properties is of type {type(commit).__name__}: it must be a CommitProperties")
     text, entries = _entries(commit.custom_metadata)
     options: dict[str, Any] = {
+        **after,
         "user_metadata": text,
         "commit_info": entries,
         "txn": _txn(what, commit.app_transactions, takes_txn),
@@ -108,14 +113,12 @@ def commit_options(
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _check_hooks(what: str, hooks: PostCommitHookProperties) -> None:
+def _upkeep(hooks: PostCommitHookProperties) -> dict[str, Any]:
     if not isinstance(hooks, PostCommitHookProperties):
         raise TypeError(f"post_commithook_properties is of type {type(hooks).__name__}: it must be a PostCommitHookProperties")
-    if not hooks.create_checkpoint:
-        unsupported.ignored(what, "delta.checkpointInterval says when lakebed writes a checkpoint", create_checkpoint=False)
-    if hooks.cleanup_expired_logs is not None:
-        why = "set the table's property delta.enableExpiredLogCleanup to this value instead"
-        unsupported.refused(what, why, cleanup_expired_logs=hooks.cleanup_expired_logs)
+    found = {"checkpoint": None if hooks.create_checkpoint else False, "clean_up_log": hooks.cleanup_expired_logs}
+    given = {name: value for name, value in found.items() if value is not None}
+    return {"upkeep": given} if given else {}
 
 
 def _entries(found: Mapping[str, Any] | None) -> tuple[str | None, dict[str, Any] | None]:

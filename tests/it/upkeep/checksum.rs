@@ -1,7 +1,7 @@
 //! Checksums that are computed from commit to commit, and the other work after a commit.
 
 use bytes::Bytes;
-use lakebed::upkeep::NewCommit;
+use lakebed::upkeep::{NewCommit, UpkeepOptions};
 use lakebed::{Env, Snapshot};
 use lakebed_core::log::checksum::{FileChanges, VersionChecksum};
 use lakebed_core::path::{LogKind, LogPath, checksum_name};
@@ -127,7 +127,7 @@ async fn checkpoints(properties: &[(&str, &str)], first_files: u64, versions: u6
         let files = if version == 0 { first_files } else { 1 };
         let adds: Vec<_> = (0..files).map(|file| add(&format!("f{version}-{file}"))).collect();
         let (snapshot, new) = commit(&mut builder, &adds, FileChanges::Exact).await;
-        let outcome = snapshot.after_commit(&new).await;
+        let outcome = snapshot.after_commit(&new, UpkeepOptions::default()).await;
         assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
         assert_eq!(outcome.checksum.unwrap().num_files as u64, first_files + version);
         found.extend(outcome.checkpoint.map(|checkpoint| checkpoint.version));
@@ -173,7 +173,7 @@ async fn failed_upkeep_is_reported_commit_stands() {
     let (snapshot, new) = commit(&mut builder, &[add("a")], FileChanges::Exact).await;
     builder.observed().fail_with(&checksum_name(1), Fault::Denied, 9);
     builder.observed().fail_with("checkpoint.parquet", Fault::Denied, 9);
-    let outcome = snapshot.after_commit(&new).await;
+    let outcome = snapshot.after_commit(&new, UpkeepOptions::default()).await;
     assert_eq!((outcome.checkpoint, outcome.problems.len()), (None, 1), "{:?}", outcome.problems);
     let detail = builder.table_with(Env::seeded(7)).snapshot().await.unwrap().detail().await.unwrap();
     assert_eq!((detail.version, detail.num_files), (1, 1));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lakebed::cleanup::CleanupOutcome;
-use lakebed::upkeep::NewCommit;
+use lakebed::upkeep::{NewCommit, UpkeepOptions};
 use lakebed::{Env, ErrorKind, Snapshot};
 use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::path::commit_name;
@@ -96,7 +96,12 @@ async fn cleaned_up_days_later(days: i64) -> Option<CleanupOutcome> {
     let days_since = (Env::system().now_ms() - MIDNIGHT_MS).div_euclid(DAY_MS);
     let snapshot = at(&builder, days_since + days).await;
     let last = builder.store().get(&builder.store().log_path(&commit_name(10)).unwrap()).await.unwrap();
-    let done = snapshot.after_commit(&NewCommit { lines: last, changes: FileChanges::Exact, copied: None, previous: None }).await;
+    let done = snapshot
+        .after_commit(
+            &NewCommit { lines: last, changes: FileChanges::Exact, copied: None, previous: None },
+            UpkeepOptions::default(),
+        )
+        .await;
     assert_eq!(done.checkpoint.map(|checkpoint| checkpoint.version), Some(10), "{:?}", done.problems);
     done.cleanup
 }

@@ -118,8 +118,7 @@ DIFFERENCES = {
         "test_optimize.py::test_optimize_metrics_report_planner_strategy",
         "test_optimize.py::test_zorder_metrics_do_not_claim_preserve_insertion_order",
     ],
-    "lakebed has fewer options for Parquet files": [
-        "test_writerproperties.py::test_column_properties_omitted_encoding_paths",
+    "lakebed decides on the encoding of columns by itself": [
         "test_writerproperties.py::test_write_with_default_column_properties_encoding",
         "test_writerproperties.py::test_write_with_writerproperties_encoding",
     ],
@@ -144,12 +143,9 @@ DIFFERENCES = {
         "test_merge.py::test_merge_schema_evolution_with_nanosecond_timestamps",
         "test_writer.py::test_nanosecond_timestamps_cast_to_microsecond_by_default",
     ],
-    "properties of the table decide what follows a commit": [
-        "test_alter.py::test_set_table_metadata_with_post_commithook_properties",
+    "checkpoints are written at the versions of Delta Spark": [
         "test_checkpoint.py::test_checkpoint_post_commit_config",
         "test_checkpoint.py::test_checkpoint_post_commit_config_multiple_operations",
-        "test_checkpoint.py::test_cleanup_metadata_log_cleanup_hook_disabled",
-        "test_restore.py::test_restore_with_post_commithook_properties",
     ],
     "results are objects of pyarrow, not of arro3": [
         "test_schema.py::test_table_schema_pyarrow_020",

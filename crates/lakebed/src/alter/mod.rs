@@ -17,6 +17,7 @@ use self::backfill::backfill;
 pub(crate) use self::stage::{StagedAlter, stage};
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, InfoEntries, Transaction};
+use crate::upkeep::UpkeepOptions;
 use crate::{Error, Result, Snapshot, Table};
 
 pub use crate::definition::change::{AlterChange, ColumnType, Identity, NewColumn, Position};
@@ -29,6 +30,8 @@ pub struct AlterOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -203,6 +206,11 @@ impl Alter {
     }
 
     fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.options.user_metadata.as_ref(), &self.options.commit_info, self.options.timeout)
+        CommitSettings::of(
+            self.options.user_metadata.as_ref(),
+            &self.options.commit_info,
+            self.options.upkeep,
+            self.options.timeout,
+        )
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::transaction::InfoEntries;
+use crate::upkeep::UpkeepOptions;
 
 /// The options of a clone.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -21,6 +22,8 @@ pub struct CloneOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,

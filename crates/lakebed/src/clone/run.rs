@@ -104,7 +104,12 @@ impl CloneTable {
     }
 
     fn settings(&self) -> CommitSettings {
-        CommitSettings::of(self.options.user_metadata.as_ref(), &self.options.commit_info, self.options.timeout)
+        CommitSettings::of(
+            self.options.user_metadata.as_ref(),
+            &self.options.commit_info,
+            self.options.upkeep,
+            self.options.timeout,
+        )
     }
 
     /// Refuses a target in the folder of the source, and the other way round. A vacuum of the outer

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::transaction::InfoEntries;
+use crate::upkeep::UpkeepOptions;
 
 /// The options of a conversion.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -27,6 +28,8 @@ pub struct ConvertOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit of the commit.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -54,6 +57,7 @@ impl Default for ConvertOptions {
             dry_run: false,
             user_metadata: None,
             commit_info: InfoEntries::default(),
+            upkeep: UpkeepOptions::default(),
             timeout: None,
         }
     }

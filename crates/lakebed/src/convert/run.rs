@@ -137,8 +137,12 @@ impl Convert {
             snapshot: None,
         };
         if !self.options.dry_run {
-            let settings =
-                CommitSettings::of(self.options.user_metadata.as_ref(), &self.options.commit_info, self.options.timeout);
+            let settings = CommitSettings::of(
+                self.options.user_metadata.as_ref(),
+                &self.options.commit_info,
+                self.options.upkeep,
+                self.options.timeout,
+            );
             let mut transaction = definition.begin(store.clone(), self.table.env().clone(), settings)?;
             transaction.add(adds);
             let committed = transaction.commit(self.operation(&outcome)).await;

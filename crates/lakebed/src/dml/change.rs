@@ -13,6 +13,7 @@ use crate::rows::target::Target;
 use crate::runtime::memory::MemoryBudget;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, CommitSettings, Committed, InfoEntries, Operation, Standing, Transaction};
+use crate::upkeep::UpkeepOptions;
 use crate::write::files::take_back;
 use crate::write::settings::{FileSettings, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
@@ -28,6 +29,8 @@ pub struct ChangeOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The approximate size of new files. The default is the table's property; without one it is
     /// 128 MiB.
     #[serde(rename = "target_file_size")]
@@ -154,6 +157,7 @@ impl Default for ChangeOptions {
             txn: None,
             user_metadata: None,
             commit_info: InfoEntries::default(),
+            upkeep: UpkeepOptions::default(),
             target_file_size_bytes: None,
             compression: None,
             row_group_rows: None,
@@ -166,7 +170,7 @@ impl Default for ChangeOptions {
 
 impl ChangeOptions {
     fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.upkeep, self.timeout)
     }
 
     /// Returns the conflicts after which the change is retried on a newer version. After a conflict

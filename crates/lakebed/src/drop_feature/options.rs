@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::alter::AlterOptions;
 use crate::transaction::{CommitSettings, InfoEntries};
+use crate::upkeep::UpkeepOptions;
 
 /// The options of a drop of a table feature.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -18,6 +19,8 @@ pub struct DropFeatureOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -25,10 +28,15 @@ pub struct DropFeatureOptions {
 
 impl DropFeatureOptions {
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.upkeep, self.timeout)
     }
 
     pub(super) fn alter_options(&self) -> AlterOptions {
-        AlterOptions { user_metadata: self.user_metadata.clone(), commit_info: self.commit_info.clone(), timeout: self.timeout }
+        AlterOptions {
+            user_metadata: self.user_metadata.clone(),
+            commit_info: self.commit_info.clone(),
+            upkeep: self.upkeep,
+            timeout: self.timeout,
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::transaction::{CommitSettings, InfoEntries};
+use crate::upkeep::UpkeepOptions;
 use crate::write::settings::FileSettings;
 
 /// The options of an erase.
@@ -26,6 +27,9 @@ pub struct EraseOptions {
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     #[serde(default)]
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    #[serde(default)]
+    pub upkeep: UpkeepOptions,
     /// The approximate size of new files. The default is the table's property; without one it is
     /// 128 MiB.
     #[serde(default, rename = "target_file_size")]
@@ -45,13 +49,14 @@ impl EraseOptions {
             dry_run: false,
             user_metadata: None,
             commit_info: InfoEntries::default(),
+            upkeep: UpkeepOptions::default(),
             target_file_size_bytes: None,
             timeout: None,
         }
     }
 
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.upkeep, self.timeout)
     }
 
     pub(super) fn file_settings(&self) -> FileSettings {

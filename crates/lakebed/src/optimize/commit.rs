@@ -150,7 +150,12 @@ impl<'a> Committer<'a> {
     }
 
     fn settings(&self) -> CommitSettings {
-        CommitSettings::of(self.options.user_metadata.as_ref(), &self.options.commit_info, self.options.timeout)
+        CommitSettings::of(
+            self.options.user_metadata.as_ref(),
+            &self.options.commit_info,
+            self.options.upkeep,
+            self.options.timeout,
+        )
     }
 
     /// Returns the groups for which all files are in the table. The new files of other groups are

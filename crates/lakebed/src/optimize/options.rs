@@ -6,6 +6,7 @@ use lakebed_io::parquet::write::Codec;
 use serde::Deserialize;
 
 use crate::transaction::InfoEntries;
+use crate::upkeep::UpkeepOptions;
 
 /// The options of an OPTIMIZE.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -43,6 +44,8 @@ pub struct OptimizeOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for retries of the commit after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -90,6 +93,7 @@ impl Default for OptimizeOptions {
             commits: Commits::default(),
             user_metadata: None,
             commit_info: InfoEntries::default(),
+            upkeep: UpkeepOptions::default(),
             timeout: None,
         }
     }

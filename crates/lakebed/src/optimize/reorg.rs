@@ -46,6 +46,7 @@ pub(crate) async fn reorg(
     let options = OptimizeOptions {
         user_metadata: settings.user_metadata.clone(),
         commit_info: settings.commit_info.clone(),
+        upkeep: settings.upkeep,
         timeout: Some(settings.timeout),
         ..OptimizeOptions::default()
     };

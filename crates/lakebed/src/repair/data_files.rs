@@ -54,7 +54,7 @@ impl FileChange {
         if paths.is_empty() {
             return Ok(None);
         }
-        let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, options.timeout);
+        let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, options.upkeep, options.timeout);
         let mut retry = Retry::new(table.env(), &settings, Retryable::all());
         loop {
             let snapshot = table.snapshot().await?.by_log().await?;

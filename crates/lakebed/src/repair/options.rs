@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::transaction::InfoEntries;
+use crate::upkeep::UpkeepOptions;
 
 use crate::check::Level;
 
@@ -37,6 +38,8 @@ pub struct RepairOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for retries of commits after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -52,6 +55,7 @@ impl Default for RepairOptions {
             truncate_log: false,
             user_metadata: None,
             commit_info: InfoEntries::default(),
+            upkeep: UpkeepOptions::default(),
             timeout: None,
         }
     }

@@ -11,7 +11,7 @@ use crate::{Result, Table};
 /// Commits the greatest row id as the high-water mark. Returns the version, or `None` if the mark is
 /// high enough.
 pub(super) async fn raise(table: &Table, options: &RepairOptions) -> Result<Option<u64>> {
-    let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, options.timeout);
+    let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, options.upkeep, options.timeout);
     let mut retry = Retry::new(table.env(), &settings, Retryable::all());
     loop {
         let snapshot = table.snapshot().await?.by_log().await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::transaction::{CommitSettings, InfoEntries};
+use crate::upkeep::UpkeepOptions;
 
 /// The options of a restore. Either `version` or `timestamp_ms` is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -23,6 +24,8 @@ pub struct RestoreOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for retries after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -30,6 +33,6 @@ pub struct RestoreOptions {
 
 impl RestoreOptions {
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.upkeep, self.timeout)
     }
 }

@@ -21,6 +21,7 @@ use crate::scan::plan::{Plan, PlanOptions};
 use crate::snapshot::Stage;
 use crate::transaction::staged::StagedOperations;
 use crate::transaction::{Application, CommitSettings, InfoEntries, ReadSet, Standing};
+use crate::upkeep::UpkeepOptions;
 use crate::{Error, Result, Scan, Snapshot, Table};
 
 pub use outcome::{OperationOutcome, TransactionOutcome};
@@ -36,6 +37,8 @@ pub struct TransactionOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The time limit for the commit while other writers commit first.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
@@ -149,7 +152,7 @@ impl BeginTransaction {
                 Standing::Uncounted => return Err(uncounted(&base, application)),
             }
         }
-        let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, options.timeout);
+        let settings = CommitSettings::of(options.user_metadata.as_ref(), &options.commit_info, options.upkeep, options.timeout);
         let stage = StagedOperations::begin(&base, settings).await?;
         let pending = table.staged(Arc::clone(&stage));
         Ok(Some(TableTransaction { origin: table, table: pending, stage, base, options }))

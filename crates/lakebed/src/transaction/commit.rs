@@ -218,7 +218,8 @@ impl Transaction {
         let is_next = |before: &&Snapshot| before.version() + 1 == snapshot.version();
         let previous = self.snapshot.as_ref().filter(is_next).and_then(Snapshot::checksum).cloned();
         let copied = self.draft.copied.take();
-        let done = snapshot.after_commit(&NewCommit { lines, copied, changes: self.file_changes(), previous }).await;
+        let commit = NewCommit { lines, copied, changes: self.file_changes(), previous };
+        let done = snapshot.after_commit(&commit, self.settings.upkeep).await;
         if done.checkpoint.is_some()
             && let Ok(reloaded) = load(self.store.clone(), self.env.clone(), Some(snapshot.version())).await
         {

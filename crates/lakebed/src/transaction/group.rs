@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use super::committed::Committed;
 use super::{Operation, Transaction};
 use crate::runtime::process::PerProcess;
+use crate::upkeep::UpkeepOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of appends in one version.
@@ -99,6 +100,7 @@ impl Transaction {
             && self.snapshot.is_some()
             && self.settings.user_metadata.is_none()
             && self.settings.commit_info.is_empty()
+            && self.settings.upkeep == UpkeepOptions::default()
             && self.settings.tags.is_empty()
     }
 }

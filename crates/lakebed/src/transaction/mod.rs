@@ -36,6 +36,7 @@ use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
 
 use crate::snapshot::commit_info;
+use crate::upkeep::UpkeepOptions;
 use crate::{Result, Snapshot};
 
 pub(crate) use application::Standing;
@@ -84,6 +85,8 @@ pub struct CommitSettings {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit.
+    pub upkeep: UpkeepOptions,
     /// The time limit for the commit while other writers take its version first.
     pub timeout: Duration,
     /// Tags of the commit, for other writers.
@@ -92,16 +95,28 @@ pub struct CommitSettings {
 
 impl Default for CommitSettings {
     fn default() -> Self {
-        Self { user_metadata: None, commit_info: InfoEntries::default(), timeout: DEFAULT_TIMEOUT, tags: BTreeMap::new() }
+        Self {
+            user_metadata: None,
+            commit_info: InfoEntries::default(),
+            upkeep: UpkeepOptions::default(),
+            timeout: DEFAULT_TIMEOUT,
+            tags: BTreeMap::new(),
+        }
     }
 }
 
 impl CommitSettings {
     /// Returns the settings of a caller that may leave the time limit to the default.
-    pub(crate) fn of(user_metadata: Option<&String>, commit_info: &InfoEntries, timeout: Option<Duration>) -> Self {
+    pub(crate) fn of(
+        user_metadata: Option<&String>,
+        commit_info: &InfoEntries,
+        upkeep: UpkeepOptions,
+        timeout: Option<Duration>,
+    ) -> Self {
         Self {
             user_metadata: user_metadata.cloned(),
             commit_info: commit_info.clone(),
+            upkeep,
             timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
             ..Self::default()
         }

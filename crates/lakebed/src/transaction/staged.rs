@@ -24,6 +24,7 @@ use super::committed::Committed;
 use super::updated_rows::UpdatedRows;
 use super::{CommitSettings, Transaction};
 use crate::snapshot::{Stage, StageState};
+use crate::upkeep::UpkeepOptions;
 use crate::{Error, Result, Snapshot};
 
 /// The operations of a transaction, which come one after the other.
@@ -191,7 +192,12 @@ impl Transaction {
 
 /// Refuses settings that only a whole commit can have.
 fn check_settings(one: &Transaction) -> Result<()> {
-    let given = [("user_metadata", one.settings.user_metadata.is_some()), ("commit_info", !one.settings.commit_info.is_empty())];
+    let settings = &one.settings;
+    let given = [
+        ("user_metadata", settings.user_metadata.is_some()),
+        ("commit_info", !settings.commit_info.is_empty()),
+        ("upkeep", settings.upkeep != UpkeepOptions::default()),
+    ];
     if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         let message = format!("{name}: it belongs to the whole commit: set it where the transaction begins");
         return Err(Error::invalid_input(message));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::transaction::{CommitSettings, InfoEntries};
+use crate::upkeep::UpkeepOptions;
 
 /// The options of a vacuum.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -35,6 +36,8 @@ pub struct VacuumOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
 }
 
 /// The source in which a vacuum looks for files to delete.
@@ -52,7 +55,7 @@ pub enum VacuumMode {
 
 impl VacuumOptions {
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, None)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.upkeep, None)
     }
 }
 
@@ -67,6 +70,7 @@ impl Default for VacuumOptions {
             log_commits: true,
             user_metadata: None,
             commit_info: InfoEntries::default(),
+            upkeep: UpkeepOptions::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ use lakebed_io::parquet::write::Codec;
 use serde::{Deserialize, Serialize};
 
 use crate::transaction::{Application, CommitSettings, InfoEntries};
+use crate::upkeep::UpkeepOptions;
 use crate::write::OnLossy;
 use crate::write::settings::FileSettings;
 
@@ -42,6 +43,8 @@ pub struct WriteOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
+    /// What follows the commit, instead of what the table's properties say.
+    pub upkeep: UpkeepOptions,
     /// The approximate size of new files, at least
     /// [`LEAST_FILE_SIZE_BYTES`](crate::write::LEAST_FILE_SIZE_BYTES). The default is the table's
     /// property; without one it is 128 MiB, and more for tables of 256 GiB and above.
@@ -111,6 +114,6 @@ impl WriteOptions {
     }
 
     pub(super) fn commit_settings(&self) -> CommitSettings {
-        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.timeout)
+        CommitSettings::of(self.user_metadata.as_ref(), &self.commit_info, self.upkeep, self.timeout)
     }
 }

@@ -11,6 +11,7 @@ use crate::definition::Definition;
 use crate::dml::write::{PartitionMode, SchemaMode, WriteMode};
 use crate::kit::{action, to_metadata, to_protocol};
 use crate::transaction::{Batch, InfoEntries, OtherApplication};
+use crate::upkeep::UpkeepOptions;
 use crate::write::OnLossy;
 
 fn table() -> Definition {
@@ -72,6 +73,7 @@ fn options() -> impl Strategy<Value = WriteOptions> {
             txn: texts.2,
             user_metadata: texts.1,
             commit_info: to_entries(json!({"team": {"n": 1}})),
+            upkeep: UpkeepOptions { checkpoint: false, clean_up_log: Some(true) },
             target_file_size_bytes: numbers.0,
             compression: compression.map(|name| Codec::parse(name).expect("a codec of ours")),
             row_group_rows: numbers.1,
