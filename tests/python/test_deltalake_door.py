@@ -104,8 +104,11 @@ NATIVE = [
 
 
 @pytest.mark.parametrize(("theirs", "ours"), NATIVE, ids=lambda one: one.__name__)
-def test_native_classes_take_the_same_arguments(theirs: type, ours: type) -> None:
+def test_native_classes_take_the_same_arguments(theirs: Any, ours: Any) -> None:
     assert parameters(ours) == parameters(theirs)
+    for name in ("from_json", "from_arrow"):
+        if hasattr(theirs, name):
+            assert parameters(getattr(ours, name)) == parameters(getattr(theirs, name)), name
 
 
 @pytest.mark.parametrize(("theirs", "ours"), FUNCTIONS, ids=lambda one: one.__name__)

@@ -45,9 +45,8 @@ class _Described:
         return json.dumps(self._value(), separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, json: str) -> Self:
-        """Reads the JSON of the Delta log."""
-        return cls._checked(cls._of(_parsed(json)))
+    def _parse(cls, text: str) -> Self:
+        return cls._checked(cls._of(_parsed(text)))
 
     @classmethod
     def _checked(cls, found: Any) -> Self:
@@ -78,11 +77,16 @@ class _Typed(_Described):
         return self._arrow()  # type: ignore[no-any-return]
 
     @classmethod
-    def from_arrow(cls, type: Any) -> Self:
+    def from_json(cls, type_json: str) -> Self:
+        """Reads the JSON of the Delta log."""
+        return cls._parse(type_json)
+
+    @classmethod
+    def from_arrow(cls, data_type: Any) -> Self:
         """Returns the type of Delta for any object with ``__arrow_c_schema__``."""
         from lakebed.deltalake import arrow_types
 
-        return cls._checked(arrow_types.from_type(arrow_types.imported(type).type))
+        return cls._checked(arrow_types.from_type(arrow_types.imported(data_type).type))
 
     def _arrow(self) -> Any:
         from lakebed.deltalake import arrow_types
@@ -190,6 +194,11 @@ class Field(_Described):
         return self._arrow()  # type: ignore[no-any-return]
 
     @classmethod
+    def from_json(cls, field_json: str) -> Self:
+        """Reads the JSON of the Delta log."""
+        return cls._parse(field_json)
+
+    @classmethod
     def from_arrow(cls, field: Any) -> Field:
         """Returns the field for any object with ``__arrow_c_schema__``."""
         from lakebed.deltalake import arrow_types
@@ -252,13 +261,18 @@ class Schema(StructType):
         return arrow_types.to_schema(self, as_large_types)
 
     @classmethod
-    def from_arrow(cls, type: Any) -> Self:
+    def from_json(cls, schema_json: str) -> Self:
+        """Reads the JSON of the Delta log."""
+        return cls._parse(schema_json)
+
+    @classmethod
+    def from_arrow(cls, data_type: Any) -> Self:
         """Returns the schema for any object with ``__arrow_c_schema__``."""
         from lakebed.deltalake import arrow_types
 
-        if not hasattr(type, "__arrow_c_schema__"):
-            raise ValueError(f"{type!r} is not an object with __arrow_c_schema__")
-        return cls(arrow_types.from_schema(type))
+        if not hasattr(data_type, "__arrow_c_schema__"):
+            raise ValueError(f"{data_type!r} is not an object with __arrow_c_schema__")
+        return cls(arrow_types.from_schema(data_type))
 
     def _arrow(self) -> Any:
         return self.to_arrow()
