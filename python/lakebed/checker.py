@@ -150,8 +150,20 @@ def check_located(
 
 def result(level: CheckLevel, found: dict[str, Any]) -> CheckResult:
     """Returns the result of a check at this level."""
-    findings = tuple(Finding(**finding) for finding in found.pop("findings"))
+    findings = tuple(Finding(**{**finding, "remedy": _remedy(finding, level)}) for finding in found.pop("findings"))
     return CheckResult(level=level, findings=findings, counts=dict(found.pop("counts")), **found)
+
+
+def _remedy(finding: Mapping[str, Any], level: CheckLevel) -> str | None:
+    """Returns the call that mends a finding. A repair finds what its own level finds, so the call
+    names the level of this check if the default may not find it.
+    """
+    call: str | None = finding["remedy"]
+    if call is None or "level=" in call:
+        return call
+    # Only the whole history has older checkpoints and checksums.
+    is_deep = finding["level"] in ("footers", "rows", "history") or (finding["level"] == "state" and level == "history")
+    return f'{call.removesuffix(")")}, level="{level}")' if is_deep else call
 
 
 def _line(progress: CheckProgress) -> str:

@@ -172,6 +172,9 @@ PLANTED = {
     "change_file_missing": Planted(lose_changes, "change_file_missing", "history"),
     "compaction_without_a_file": Planted(lose_line_of_compaction, "compaction_wrong", "state", ("move_aside",)),
     "compaction_torn": Planted(tear_compaction, "compaction_unreadable", "state", ("move_aside",)),
+    "row_count_wrong": Planted(
+        change_add(lambda add: add.update(stats='{"numRecords":77}')), "row_count_wrong", "footers", ("compute_statistics",)
+    ),
     "orphaned_vector": Planted(leave_orphan, "deletion_vector_orphaned", "history", ("delete_orphan",)),
 }
 
@@ -190,6 +193,26 @@ def test_damage_is_found_and_mended(name: str, tmp_path: Path) -> None:
     assert done.actions == planned.actions
     assert bool(done.check.findings) == (not case.mended_by)
     assert ids(root) == rows
+
+
+@pytest.mark.parametrize("name", [name for name, case in PLANTED.items() if case.mended_by])
+def test_remedy_of_finding_mends_it(name: str, tmp_path: Path) -> None:
+    case, root = PLANTED[name], tmp_path / "t"
+    case.breaks(root)
+    table = lb.Table(root)
+    (finding,) = table.check(case.level).findings  # type: ignore[arg-type]
+    assert finding.remedy is not None
+    eval(finding.remedy, {"table": table})
+    assert not lb.check(root, "history").findings
+
+
+def test_remedy_of_invalid_vector_names_the_level(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    with_vectors(root)
+    for file in vector_files(root):
+        file.write_bytes(bytes(file.stat().st_size))
+    finding = lb.check(root, "footers").findings[0]
+    assert finding.remedy == 'table.repair(lost_deletion_vectors=..., level="footers")'
 
 
 def test_raised_mark_gives_new_row_ids(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ const DROP_FILES: Option<&str> = Some("table.repair(dry_run=False, drop_missing_
 const TRUNCATE: Option<&str> = Some("lakebed.repair(uri, dry_run=False, truncate_log=True)");
 // The caller must choose, so the call is incomplete: run as it is, it is an error that explains the choice.
 const CHOOSE: Option<&str> = Some("table.repair(lost_deletion_vectors=...)");
-const HISTORY: Option<&str> = Some("table.repair(dry_run=False, level='history')");
+const HISTORY: Option<&str> = Some("table.repair(dry_run=False, level=\"history\")");
 
 const VECTOR_LOST: &str = "Reads that need the data file fail, because it is not known which of its rows are deleted. Restore the \
      deletion vector from a copy, or choose: its deleted rows come back, or all of its rows are lost.";
