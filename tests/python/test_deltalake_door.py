@@ -816,6 +816,18 @@ def test_option_without_meaning_warns(tmp_path: Path) -> None:
     ]
 
 
+def test_deletion_vectors_are_those_of_deltalake(tmp_path: Path) -> None:
+    root = tmp_path / "a b"
+    rows = pa.table({"p": ["x y", "z%"] * 5, "id": range(10)})
+    table = lakebed.write(root, rows, partition_by="p", properties={"delta.enableDeletionVectors": "true"}).table
+    table = table.append(pa.table({"p": ["x y"] * 3, "id": [10, 11, 12]})).table
+    table.delete("id IN (0, 3, 4)")
+    ours, theirs = (pa.table(one.DeltaTable(root).deletion_vectors().read_all()) for one in (door, deltalake))
+    assert ours.schema == theirs.schema
+    assert sorted(map(str, ours.to_pylist())) == sorted(map(str, theirs.to_pylist()))
+    assert sorted(map(sum, ours["selection_vector"].to_pylist())) == [3, 4]
+
+
 def test_layout_of_files_warns(tmp_path: Path) -> None:
     column = door.ColumnProperties(encoding="PLAIN", bloom_filter_properties=door.BloomFilterProperties(True, fpp=0.1))
     properties = door.WriterProperties(data_page_size_limit=5, column_properties={"id": column})

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import lakebed
+from lakebed.deltalake.dialect import literal
+from lakebed.deltalake.exceptions import translated
 from lakebed.deltalake.filters import partition_value, pruning
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["add_actions", "chosen", "partitions", "uris"]
+__all__ = ["add_actions", "chosen", "deletion_vectors", "partitions", "uris"]
+
+
+#: The position of a row in its file.
+_POSITION = "_metadata.row_index"
 
 
 def chosen(deprecated: str, filters: Any, predicate: Any) -> Any:
@@ -76,6 +82,39 @@ def add_actions(table: lakebed.Table, flatten: bool) -> pa.Table:
         elif values.type.num_fields > 0:
             columns[name] = values
     return pa.table(columns)
+
+
+def deletion_vectors(table: lakebed.Table) -> pa.RecordBatchReader:
+    """Returns a reader with one row for each file that has a deletion vector: its location, and
+    whether each of its rows is left.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    kept = pa.list_(pa.field("item", pa.bool_(), nullable=False))
+    fields: list[Any] = [
+        pa.field("filepath", pa.large_string(), nullable=False),
+        pa.field("selection_vector", kept, nullable=False),
+    ]
+    schema = pa.schema(fields)
+    files = [one for one in table.files().to_pylist() if one["deleted_records"]]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with translated():
+            for file in files:
+                path: str = file["path"]
+                left = table.to_arrow([_POSITION], where=f"_metadata.file_path = {literal(path)}")[_POSITION]
+                mask = np.zeros(file["num_records"], dtype=bool)
+                mask[left.to_numpy()] = True
+                arrays = [pa.array([_uri(table, path)], schema.types[0]), pa.array([mask], schema.types[1])]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _uri(table: lakebed.Table, path: str) -> str:
+    """Returns the location of a file as a URL. The log has URLs, too, or paths that are encoded."""
+    return path if urlsplit(path).scheme else f"{table.uri.rstrip('/')}/{path}"
 
 
 def _leaves(name: str, values: Any) -> Iterator[tuple[str, Any]]:

@@ -202,11 +202,12 @@ class DeltaTable:
         """Returns the number of rows, which is exact."""
         return self._opened.count()
 
+    @translated()
     def deletion_vectors(self) -> pa.RecordBatchReader:
-        """Is not available: lakebed returns no deletion vectors, only the rows without them."""
-        raise UnsupportedFeatureError(
-            "deletion_vectors: lakebed applies deletion vectors when it reads; lakebed.Table.files() counts the deleted rows"
-        )
+        """Returns one row for each file with a deletion vector: its location, and whether each of its
+        rows is left.
+        """
+        return files.deletion_vectors(self._opened)
 
     # Its rows.
 

@@ -134,11 +134,6 @@ DIFFERENCES = {
         "test_writer.py::test_large_arrow_types_dataset_as_large_types",
         "test_writer.py::test_large_arrow_types_explicit_scan_schema",
     ],
-    "lakebed returns no deletion vectors": [
-        "test_table_read.py::test_deletion_vectors_api_smoke",
-        "test_table_read.py::test_deletion_vectors_empty_table",
-        "test_table_read.py::test_deletion_vectors_table_with_deletion_logs",
-    ],
     "nanoseconds are an error, not cut off": [
         "test_merge.py::test_merge_schema_evolution_with_nanosecond_timestamps",
         "test_writer.py::test_nanosecond_timestamps_cast_to_microsecond_by_default",
