@@ -237,6 +237,7 @@ impl EntryCheck {
         if let Some(greatest) = &mut self.row_ids {
             greatest.add(batch)?;
         }
+        let with_vector = batch.has_deletion_vector()?;
         for row in 0..batch.len() {
             let path = paths.value(row);
             let invalid = |message: String| Finding::new(FindingKind::FileEntryInvalid, message).file(path);
@@ -252,8 +253,9 @@ impl EntryCheck {
             let vector = batch
                 .deletion_vector(row)
                 .and_then(|vector| vector.map(|vector| lakebed_core::dv::location(&vector)).transpose());
-            if !self.has_vectors && batch.has_deletion_vector()?.value(row) {
-                let message = "it has a deletion vector, but the protocol lacks the feature deletionVectors: readers may return deleted rows";
+            if !self.has_vectors && with_vector.value(row) {
+                let message = "it has a deletion vector, but the protocol lacks the feature deletionVectors, so readers may \
+                     return its deleted rows";
                 self.found.report(invalid(message.to_owned()));
             }
             if let Err(error) = vector {

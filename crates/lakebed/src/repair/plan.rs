@@ -122,7 +122,7 @@ fn cut(check: &CheckOutcome, listed: &[ListedLogFile], table: &str) -> Result<Ve
 
 fn of_data_files(check: &CheckOutcome, options: &RepairOptions) -> Vec<RepairAction> {
     use FindingKind as K;
-    let mut actions: Vec<RepairAction> = Vec::new();
+    let (mut actions, mut planned) = (Vec::new(), HashSet::new());
     let gone: HashSet<&str> = check
         .findings
         .iter()
@@ -149,8 +149,8 @@ fn of_data_files(check: &CheckOutcome, options: &RepairOptions) -> Vec<RepairAct
             },
             _ => continue,
         };
-        let is_known = |action: &RepairAction| action.kind == kind && action.file == finding.file;
-        if !actions.iter().rev().take(64).any(is_known) {
+        // A file may have several findings.
+        if planned.insert((kind, finding.file.as_deref())) {
             let file = finding.file.clone();
             actions.push(RepairAction { kind, file, version: None, reason });
         }
