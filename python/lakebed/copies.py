@@ -1,4 +1,4 @@
-"""Tables from others: :meth:`lakebed.Table.clone`, and :func:`convert` for Parquet folders."""
+"""Tables from others: :meth:`lakebed.Table.clone`, and :func:`convert` for Parquet and Iceberg."""
 
 from __future__ import annotations
 
@@ -68,21 +68,27 @@ def convert(
     uri: str | os.PathLike[str],
     *,
     partition_schema: pa.Schema | Mapping[str, str] | None = None,
+    iceberg_metadata: str | None = None,
     mode: ConvertMode = "error",
     collect_statistics: bool = True,
     dry_run: bool = False,
     progress: bool | Callable[[FileProgress], Any] | None = None,
     **options: Unpack[Converting],
 ) -> ConvertResult:
-    """Makes a table of the Parquet files in a folder. No file is moved or changed.
+    """Makes a table of the Parquet files in a folder, or of an Iceberg table. No file is moved or
+    changed.
 
-    All files below the folder become part of the table, except hidden ones (names that begin with
-    ``_`` or ``.``). Their schemas are merged, and narrow types become wide ones.
+    All Parquet files below the folder become part of the table, except hidden ones (names that begin
+    with ``_`` or ``.``). Their schemas are merged, and narrow types become wide ones. Of an Iceberg
+    table, the files of the current snapshot become part of the table. Their columns are found by
+    Iceberg's field ids.
 
     - ``uri``: the folder, a URL or a path on this machine.
     - ``partition_schema``: the partition columns, if the folders have names such as
       ``day=2024-01-01``: a ``pyarrow.Schema``, or the SQL types by name, in the order of the
       folders.
+    - ``iceberg_metadata``: the current metadata file of an Iceberg table, as its catalog names it.
+      The default is the last file in the folder ``metadata``.
     - ``mode``: what to do if there is a table already: ``error`` raises an error, and ``ignore``
       returns the table.
     - ``properties``: the properties of the table. ``name`` and ``description`` are for people.
@@ -109,12 +115,15 @@ def convert(
     given = {
         **checked({name: value for name, value in options.items() if name not in ("storage_options", "credentials")}),
         **place,
+        "iceberg_metadata": arguments.text("iceberg_metadata", iceberg_metadata),
         "mode": arguments.word("mode", mode, ConvertMode),
         "collect_statistics": arguments.flag("collect_statistics", collect_statistics),
         "dry_run": arguments.flag("dry_run", dry_run),
         "progress": watcher(own or progress is True, FileProgress, _line),
     }
-    made, committed, metrics, schema, columns, files = _lakebed.Table.convert(given, _partition_columns(partition_schema))
+    made, source_format, committed, metrics, schema, columns, files = _lakebed.Table.convert(
+        given, _partition_columns(partition_schema)
+    )
     from lakebed.table import Table
 
     table = None if made is None else Table._wrap(made, reopening(place))
@@ -123,6 +132,7 @@ def convert(
         version=None if table is None else table.version,
         metrics=ConvertMetrics(**metrics),
         committed=committed,
+        source_format=source_format,
         schema=schema_of(schema),
         partition_columns=tuple(columns),
         files=tuple(files),

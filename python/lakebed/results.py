@@ -198,6 +198,8 @@ class ConvertResult:
     metrics: ConvertMetrics
     #: False after a dry run, or if the mode is ``ignore`` and there was a table.
     committed: bool
+    #: What was converted: ``parquet`` or ``iceberg``. None if there was a Delta table already.
+    source_format: str | None
     #: The schema of the table, and its partition columns.
     schema: pa.Schema
     partition_columns: tuple[str, ...]

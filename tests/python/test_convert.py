@@ -119,11 +119,6 @@ def test_folders_that_are_no_tables(tmp_path: Path) -> None:
     check_refused(text, "notes.csv: this is not a Parquet file")
     (text / "notes.csv").rename(text / "_notes.csv")
     assert lb.convert(text).metrics.rows == 4
-    iceberg = tmp_path / "iceberg"
-    (iceberg / "metadata").mkdir(parents=True)
-    (iceberg / "metadata" / "v1.metadata.json").write_text("{}")
-    pq.write_table(ROWS, iceberg / "a.parquet")
-    check_refused(iceberg, "this folder is an Iceberg table")
     outer = tmp_path / "outer"
     lb.write(outer / "inner", ROWS)
     check_refused(outer, "this is the log of a Delta table inside of the folder")

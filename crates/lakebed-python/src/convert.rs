@@ -1,4 +1,4 @@
-//! Conversions of Parquet folders.
+//! Conversions of Parquet folders and Iceberg tables.
 
 use lakebed::convert::ConvertOptions;
 use lakebed_core::schema::arrow::{schema_from_arrow, schema_with_notes};
@@ -14,13 +14,13 @@ use crate::options::Options;
 use crate::runtime::enter;
 use crate::table::Table;
 
-/// The table if it exists now, whether it was made, the metrics, the schema, the partition columns
-/// and the files.
-type Converted<'py> = (Option<Table>, bool, Bound<'py, PyAny>, Bound<'py, PyCapsule>, Vec<String>, Vec<String>);
+/// The table if it exists now, the format of the source if it was converted, whether the table was
+/// made, the metrics, the schema, the partition columns and the files.
+type Converted<'py> = (Option<Table>, Option<String>, bool, Bound<'py, PyAny>, Bound<'py, PyCapsule>, Vec<String>, Vec<String>);
 
 #[pymethods]
 impl Table {
-    /// Converts the Parquet files at a location. The partition columns are an Arrow schema, or a
+    /// Converts the Parquet files or the Iceberg table at a location. The partition columns are an Arrow schema, or a
     /// string with a schema of Delta.
     #[staticmethod]
     #[pyo3(signature = (options, partition_schema = None))]
@@ -62,6 +62,7 @@ impl Table {
         let metrics = pythonize(py, &outcome.metrics)?;
         let schema = schema_capsule(py, &schema_with_notes(&outcome.schema).map_err(to_py)?)?;
         let made = outcome.version.map(|version| Table::at(location, table, version, outcome.snapshot));
-        Ok((made, outcome.committed, metrics, schema, outcome.partition_columns, outcome.files))
+        let format = outcome.source_format.map(|format| format.to_string());
+        Ok((made, format, outcome.committed, metrics, schema, outcome.partition_columns, outcome.files))
     }
 }

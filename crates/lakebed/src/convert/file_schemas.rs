@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::{Error, Result};
 
+/// The property that allows files with narrower types than the table's.
+pub(super) const TYPE_WIDENING: &str = "delta.enableTypeWidening";
+
 const WIDEN: MergeOptions = MergeOptions { widen: true };
 
 /// The schemas of the files so far, each with the first file that has it.
@@ -84,6 +87,31 @@ impl FileSchemas {
         }
         Ok(())
     }
+}
+
+/// Adds the changes of types from the columns of a file to the columns of the table, which are those
+/// that the table has anyway. `of_file` has the names of the table.
+///
+/// # Errors
+/// If the values of a column cannot become those of the table. The error names the column.
+pub(super) fn widen_to(columns: &mut StructType, of_file: &StructType) -> Result<()> {
+    for field in &of_file.fields {
+        let Some(wanted) = columns.field(&field.name) else { continue };
+        let one = |field: &StructField| StructType { fields: vec![field.clone()] };
+        let mut plain = wanted.clone();
+        without_metadata(&mut plain);
+        let widened = merge(&one(field), &one(&plain), WIDEN);
+        if !widened.fields.iter().all(|widened| shape(&widened.data_type) == shape(&plain.data_type)) {
+            return Err(Error::invalid_input(format!(
+                "column {}: its type is {} in this file, and its values cannot become {}",
+                field.name,
+                type_name(&field.data_type),
+                type_name(&plain.data_type)
+            )));
+        }
+    }
+    add_changes(columns, of_file);
+    Ok(())
 }
 
 /// Adds the changes of types from a file's schema to the table's. PROTOCOL "Type Widening": they

@@ -5,6 +5,7 @@ use lakebed_core::path::LOG_DIR;
 use lakebed_io::store::{Folder, Store};
 use object_store::path::Path;
 
+use super::iceberg::is_metadata_file;
 use crate::{Error, Result};
 
 /// The number of folders that are listed at the same time.
@@ -91,13 +92,13 @@ async fn refuse_tables(store: &Store, folder: &Path, name: &str) -> Result<()> {
              cannot be converted together with others: move the table away"
         )));
     }
-    if name == "metadata" {
+    if name.ends_with("/metadata") {
         let found = store.list_after(folder, "").await?;
-        if let Some(file) = found.iter().find(|file| file.location.as_ref().ends_with(".metadata.json")) {
+        if let Some(file) = found.iter().find(|file| file.location.filename().is_some_and(is_metadata_file)) {
             let file = store.describe(&file.location);
             return Err(Error::invalid_input(format!(
-                "{file}: this folder is an Iceberg table. lakebed does not read Iceberg's metadata, and without it deleted rows \
-                 would come back: write its rows to a new table instead"
+                "{file}: this is the metadata of an Iceberg table inside of the folder. Some of its files may not be in the table, \
+                 so they cannot be converted together with others: move the table away"
             )));
         }
     }

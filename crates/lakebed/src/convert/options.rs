@@ -20,6 +20,8 @@ pub struct ConvertOptions {
     pub name: Option<String>,
     /// The description of the table, for people.
     pub description: Option<String>,
+    /// The current metadata file of an Iceberg table: a path below the folder, or an absolute one.
+    pub iceberg_metadata: Option<String>,
     /// Whether the statistics of the footers are put into the log.
     pub collect_statistics: bool,
     /// Whether the table is only described, and nothing is written.
@@ -53,6 +55,7 @@ impl Default for ConvertOptions {
             properties: HashMap::new(),
             name: None,
             description: None,
+            iceberg_metadata: None,
             collect_statistics: true,
             dry_run: false,
             user_metadata: None,

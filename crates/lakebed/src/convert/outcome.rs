@@ -1,5 +1,7 @@
 //! The outcome of a conversion.
 
+use std::fmt;
+
 use lakebed_core::schema::StructType;
 use serde::Serialize;
 
@@ -13,6 +15,8 @@ pub struct ConvertOutcome {
     pub version: Option<u64>,
     /// Whether the table was made now.
     pub committed: bool,
+    /// The format of the source. It is `None` if there was a Delta table already.
+    pub source_format: Option<SourceFormat>,
     /// The metrics of the conversion.
     pub metrics: ConvertMetrics,
     /// The schema of the table.
@@ -23,6 +27,25 @@ pub struct ConvertOutcome {
     pub files: Vec<String>,
     /// The snapshot of the table. It is `None` after a dry run, and if it could not be read.
     pub snapshot: Option<Snapshot>,
+}
+
+/// The format of what was converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceFormat {
+    /// A folder of Parquet files.
+    Parquet,
+    /// An Iceberg table.
+    Iceberg,
+}
+
+/// The name of the format in the history.
+impl fmt::Display for SourceFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parquet => "parquet",
+            Self::Iceberg => "iceberg",
+        })
+    }
 }
 
 metrics! {

@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StructArray};
 use arrow_schema::{Field, Fields, Schema};
+use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::schema::{PrimitiveType, StructType};
 use lakebed_core::stats::{IndexedColumn, IndexedKind, StatColumn, StatKind, StatsCollector, StatsPlan};
 use lakebed_io::parquet::ParquetFile;
@@ -24,8 +25,15 @@ struct Leaf {
     bounds: Option<PrimitiveType>,
 }
 
+/// The schema of the table with physical names, and how its columns are found in files.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<'a> {
+    pub(super) schema: &'a StructType,
+    pub(super) mode: MappingMode,
+}
+
 /// Returns the statistics of a file as JSON. Without `plan`, there are no statistics of columns.
-pub(super) fn statistics(file: &ParquetFile, schema: &StructType, plan: Option<&Arc<StatsPlan>>) -> Result<String> {
+pub(super) fn statistics(file: &ParquetFile, columns: Columns<'_>, plan: Option<&Arc<StatsPlan>>) -> Result<String> {
     let rows = i64::try_from(file.num_rows()).unwrap_or(i64::MAX);
     let Some(plan) = plan else { return Ok(format!("{{\"numRecords\":{rows}}}")) };
     let mut leaves = Vec::new();
@@ -33,7 +41,7 @@ pub(super) fn statistics(file: &ParquetFile, schema: &StructType, plan: Option<&
     let mut collector = StatsCollector::new(Arc::clone(plan));
     let mut facts = Vec::with_capacity(leaves.len());
     for leaf in &leaves {
-        facts.push(facts_of(file, schema, leaf, &mut collector)?);
+        facts.push(facts_of(file, columns, leaf, &mut collector)?);
     }
     let mut found: Value = serde_json::from_str(&collector.finish().json)
         .map_err(|error| Error::internal("the statistics are not valid JSON").with_source(error))?;
@@ -56,10 +64,12 @@ struct Facts {
     has_max: bool,
 }
 
-fn facts_of(file: &ParquetFile, schema: &StructType, leaf: &Leaf, collector: &mut StatsCollector) -> Result<Facts> {
+fn facts_of(file: &ParquetFile, columns: Columns<'_>, leaf: &Leaf, collector: &mut StatsCollector) -> Result<Facts> {
     let data_type = leaf.bounds.unwrap_or(PrimitiveType::Long);
     let wanted = |kind| StatColumn { kind, path: leaf.path.clone(), data_type };
-    let found = row_group_statistics(file, schema, &[wanted(StatKind::NullCount), wanted(StatKind::Min), wanted(StatKind::Max)])?;
+    let Columns { schema, mode } = columns;
+    let kinds = [wanted(StatKind::NullCount), wanted(StatKind::Min), wanted(StatKind::Max)];
+    let found = row_group_statistics(file, schema, mode, &kinds)?;
     let [nulls, least, greatest] = found.as_slice() else { return Err(Error::internal("statistics without an array each")) };
     let groups = file.metadata().row_groups();
     let nulls: &Int64Array = nulls.as_primitive::<Int64Type>();
@@ -76,7 +86,7 @@ fn facts_of(file: &ParquetFile, schema: &StructType, leaf: &Leaf, collector: &mu
         collector.update(&nested(&leaf.path, array)?)?;
     }
     let is_float = matches!(leaf.bounds, Some(PrimitiveType::Float | PrimitiveType::Double));
-    let has_max = !is_float || bounds_hold_for_nan(file, schema, &leaf.path)?;
+    let has_max = !is_float || bounds_hold_for_nan(file, schema, mode, &leaf.path)?;
     Ok(Facts { nulls: total, has_max })
 }
 

@@ -12,10 +12,15 @@ use super::schema_adapter::FileColumns;
 use crate::Result;
 
 /// Returns for each statistic one value for each row group of the file, in the types of the table.
-/// A value that the footer does not have, or that cannot be trusted, is null. The file has the
-/// names of `schema`.
-pub(crate) fn row_group_statistics(file: &ParquetFile, schema: &StructType, statistics: &[StatColumn]) -> Result<Vec<ArrayRef>> {
-    of_all_row_groups(file, &FileColumns::new(file, MappingMode::None, &[], false)?, schema, statistics)
+/// A value that the footer does not have, or that cannot be trusted, is null. `schema` has physical
+/// names.
+pub(crate) fn row_group_statistics(
+    file: &ParquetFile,
+    schema: &StructType,
+    mode: MappingMode,
+    statistics: &[StatColumn],
+) -> Result<Vec<ArrayRef>> {
+    of_all_row_groups(file, &FileColumns::new(file, mode, &[], false)?, schema, statistics)
 }
 
 /// Returns for each statistic one value for each row group of the file. `schema` has the names of the
@@ -34,7 +39,7 @@ pub(super) fn of_all_row_groups(
 
 /// Returns whether the upper bounds of a column of floats in the footer hold for NaN, which is
 /// greater than all numbers.
-pub(crate) fn bounds_hold_for_nan(file: &ParquetFile, schema: &StructType, path: &[String]) -> Result<bool> {
-    let columns = FileColumns::new(file, MappingMode::None, &[], false)?;
+pub(crate) fn bounds_hold_for_nan(file: &ParquetFile, schema: &StructType, mode: MappingMode, path: &[String]) -> Result<bool> {
+    let columns = FileColumns::new(file, mode, &[], false)?;
     Ok(columns.leaf_of(schema, path).is_some_and(|(leaf, _)| file.has_no_nan(leaf)))
 }

@@ -1,0 +1,176 @@
+//! An Iceberg table as the source of a conversion. Its data files stay as they are. The Delta table
+//! finds their columns by Iceberg's field ids, so renamed, moved and dropped columns read right.
+//!
+//! Begin with [`read_iceberg`]. `metadata_file` finds the current metadata, and `metadata` parses it.
+//! `manifests` lists the data files, with `avro`. `columns` and `partitions` translate the schema and
+//! the partitioning, and `file_ids` checks each file against the schema.
+//!
+//! Tables with deleted rows in delete files, and data files that are not Parquet, are refused.
+
+mod avro;
+mod columns;
+mod file_ids;
+mod location;
+mod manifests;
+mod metadata;
+mod metadata_file;
+mod partitions;
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::StructType;
+use lakebed_io::parquet::ParquetFile;
+use object_store::path::Path;
+
+use self::columns::columns_of;
+use self::file_ids::FileIds;
+use self::location::Location;
+use self::manifests::{DataFile, read_data_files};
+use self::metadata::{PartitionSpec, TableMetadata};
+pub(super) use self::metadata_file::{find_metadata_file, is_metadata_file};
+use self::partitions::Partitions;
+use super::file_schemas::{TYPE_WIDENING, widen_to};
+use super::footers::read_footers;
+use super::listing::ListedFile;
+use super::outcome::SourceFormat;
+use super::source::{Request, Source};
+use crate::definition::{Definition, NewTable};
+use crate::{Error, Result};
+
+const MAPPING_MODE: &str = "delta.columnMapping.mode";
+const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
+
+/// The beginnings of the names of properties with a meaning for Delta or lakebed.
+const FOLLOWED: [&str; 2] = ["delta.", "lakebed."];
+
+/// The number of files whose sizes are requested at the same time.
+const AT_ONCE: usize = 64;
+
+/// Reads the current snapshot of an Iceberg table, and the footers of its data files.
+pub(super) async fn read_iceberg(request: &Request<'_>, metadata: &Path) -> Result<Source> {
+    let store = request.store;
+    let name = store.describe(metadata);
+    let table = TableMetadata::parse(&name, &store.get(metadata).await?)?;
+    let schema = columns_of(&table.schema).map_err(|error| error.within(&name))?;
+    let location = Location::new(&table.location, store);
+    let found = match &table.manifest_list {
+        Some(list) => read_data_files(store, &location, list).await?,
+        None => Vec::new(),
+    };
+    let specs = specs_of(&table, &found).map_err(|error| error.within(&name))?;
+    let partitions = Partitions::of(&specs, &schema);
+    let values = found
+        .iter()
+        .map(|file| partitions.values(table.spec(file.spec)?, &file.partition).map_err(|error| error.within(&file.name)));
+    let values = values.collect::<Result<Vec<_>>>()?;
+    let files = list_data_files(request, &found).await?;
+    let footers = read_footers(request, &files, "its data is damaged").await?;
+    let mut columns = schema.clone();
+    let mut max_column_id = table.last_column_id;
+    for (file, footer) in found.iter().zip(&footers) {
+        let ids = check_file(file, footer, &schema).and_then(|ids| {
+            let needed = partitions.needed_in_file(table.spec(file.spec)?);
+            check_has(&ids, &needed)?;
+            ids.check_required(&schema, &partitions.names())?;
+            widen_to(&mut columns, &ids.columns)?;
+            Ok(ids)
+        });
+        let ids = ids.map_err(|error| error.within(footer.name()))?;
+        max_column_id = max_column_id.max(ids.ids.into_iter().max().map_or(0, i64::from));
+    }
+    let is_widened = columns != schema;
+    let new = NewTable {
+        schema: columns,
+        partition_by: partitions.names(),
+        name: request.options.name.clone(),
+        description: request.options.description.clone(),
+        ..NewTable::default()
+    };
+    let definition = define(request, new, &table, is_widened, max_column_id)?;
+    Ok(Source { format: SourceFormat::Iceberg, definition, files, footers, partitions: values })
+}
+
+/// Returns the specs of the files, by their ids, or that of new files if there are none.
+fn specs_of<'a>(table: &'a TableMetadata, files: &[DataFile]) -> Result<Vec<&'a PartitionSpec>> {
+    let mut ids: BTreeSet<i32> = files.iter().map(|file| file.spec).collect();
+    if ids.is_empty() {
+        ids.insert(table.default_spec);
+    }
+    ids.into_iter().map(|id| table.spec(id)).collect()
+}
+
+async fn list_data_files(request: &Request<'_>, files: &[DataFile]) -> Result<Vec<ListedFile>> {
+    let store = request.store;
+    let finding = files.iter().map(|file| async move {
+        let path = store.path_of(&file.name)?;
+        let found = store.head(&path).await?;
+        if found.size != file.size {
+            let message = format!("it has {} bytes, and the Iceberg table says {}", found.size, file.size);
+            return Err(Error::corrupt(store.describe(&path), message));
+        }
+        Ok(ListedFile { name: file.name.clone(), size: found.size, modified_ms: found.last_modified.timestamp_millis(), path })
+    });
+    // The collection makes the futures owned, so that they may be polled in any order.
+    stream::iter(finding.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await
+}
+
+/// Returns the columns of a file, after checking that it has its rows.
+fn check_file(file: &DataFile, footer: &ParquetFile, schema: &StructType) -> Result<FileIds> {
+    if footer.num_rows() != file.rows {
+        let message = format!("it has {} rows, and the Iceberg table says {}", footer.num_rows(), file.rows);
+        return Err(Error::corrupt(footer.name(), message));
+    }
+    FileIds::of(footer.arrow_schema()?.as_ref(), schema)
+}
+
+fn check_has(file: &FileIds, needed: &[i32]) -> Result<()> {
+    match needed.iter().find(|id| !file.ids.contains(id)) {
+        Some(id) => Err(Error::invalid_input(format!(
+            "this file lacks the column with the id {id}, by which it is partitioned, and other files are not partitioned by it: \
+             rewrite the file with Iceberg (rewrite_data_files)"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn define(
+    request: &Request<'_>,
+    mut new: NewTable,
+    table: &TableMetadata,
+    is_widened: bool,
+    max_column_id: i64,
+) -> Result<Definition> {
+    let url = request.store.url();
+    new.properties = request.options.properties.clone();
+    let given = new.properties.iter().find(|(name, _)| name.eq_ignore_ascii_case(MAPPING_MODE));
+    if let Some((name, mode)) = given.filter(|(_, mode)| !mode.eq_ignore_ascii_case("id")) {
+        return Err(Error::invalid_input(format!(
+            "{url}: {name} cannot be {mode}: the columns of an Iceberg table are found by their ids, so leave it out"
+        )));
+    }
+    if given.is_none() {
+        new.properties.insert(MAPPING_MODE.to_owned(), "id".to_owned());
+    }
+    if is_widened {
+        new.properties.entry(TYPE_WIDENING.to_owned()).or_insert_with(|| "true".to_owned());
+    }
+    // The table is untrusted, so it sets nothing that Delta or lakebed would follow.
+    let is_followed = |name: &str| FOLLOWED.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix));
+    for (name, value) in table.properties.iter().filter(|(name, _)| !is_followed(name)) {
+        new.properties.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    let mut definition = new.define(url, request.env)?;
+    let properties = TableProperties::parse(&definition.metadata.configuration)?;
+    if properties.iceberg_compat_v1 || properties.iceberg_compat_v2 || properties.iceberg_compat_v3 {
+        return Err(Error::invalid_input(format!(
+            "{url}: a table that comes from Iceberg cannot be made compatible with Iceberg by the conversion: leave out \
+             delta.enableIcebergCompat"
+        )));
+    }
+    // The files may still have columns that the table dropped. A new column must not get their ids.
+    let highest = properties.column_mapping_max_column_id.unwrap_or(0).max(max_column_id);
+    definition.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), Some(highest.to_string()));
+    Ok(definition)
+}
