@@ -121,9 +121,7 @@ def convert(
         "dry_run": arguments.flag("dry_run", dry_run),
         "progress": watcher(own or progress is True, FileProgress, _line),
     }
-    made, source_format, committed, metrics, schema, columns, files = _lakebed.Table.convert(
-        given, _partition_columns(partition_schema)
-    )
+    made, metrics, schema, rest = _lakebed.Table.convert(given, _partition_columns(partition_schema))
     from lakebed.table import Table
 
     table = None if made is None else Table._wrap(made, reopening(place))
@@ -131,11 +129,8 @@ def convert(
         table=table,
         version=None if table is None else table.version,
         metrics=ConvertMetrics(**metrics),
-        committed=committed,
-        source_format=source_format,
         schema=schema_of(schema),
-        partition_columns=tuple(columns),
-        files=tuple(files),
+        **rest,
     )
 
 

@@ -203,6 +203,9 @@ class ConvertResult:
     #: The schema of the table, and its partition columns.
     schema: pa.Schema
     partition_columns: tuple[str, ...]
+    #: The columns of an Iceberg table that have different names in different files. Engines that
+    #: ignore field ids, such as DuckDB 1.5.5 and deltalake 1.6.6, find nulls in some of these files.
+    found_by_id: tuple[str, ...]
     #: The paths of the files below the folder.
     files: tuple[str, ...]
 

@@ -3,7 +3,7 @@
 use lakebed::convert::ConvertOptions;
 use lakebed_core::schema::arrow::{schema_from_arrow, schema_with_notes};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyString};
+use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
 use pythonize::pythonize;
 
 use crate::arrow::schema_capsule;
@@ -14,9 +14,8 @@ use crate::options::Options;
 use crate::runtime::enter;
 use crate::table::Table;
 
-/// The table if it exists now, the format of the source if it was converted, whether the table was
-/// made, the metrics, the schema, the partition columns and the files.
-type Converted<'py> = (Option<Table>, Option<String>, bool, Bound<'py, PyAny>, Bound<'py, PyCapsule>, Vec<String>, Vec<String>);
+/// The table if it exists now, the metrics, the schema, and the other fields of the result.
+type Converted<'py> = (Option<Table>, Bound<'py, PyAny>, Bound<'py, PyCapsule>, Bound<'py, PyDict>);
 
 #[pymethods]
 impl Table {
@@ -62,7 +61,12 @@ impl Table {
         let metrics = pythonize(py, &outcome.metrics)?;
         let schema = schema_capsule(py, &schema_with_notes(&outcome.schema).map_err(to_py)?)?;
         let made = outcome.version.map(|version| Table::at(location, table, version, outcome.snapshot));
-        let format = outcome.source_format.map(|format| format.to_string());
-        Ok((made, format, outcome.committed, metrics, schema, outcome.partition_columns, outcome.files))
+        let rest = PyDict::new(py);
+        rest.set_item("committed", outcome.committed)?;
+        rest.set_item("source_format", outcome.source_format.map(|format| format.to_string()))?;
+        rest.set_item("partition_columns", PyTuple::new(py, outcome.partition_columns)?)?;
+        rest.set_item("found_by_id", PyTuple::new(py, outcome.found_by_id)?)?;
+        rest.set_item("files", PyTuple::new(py, outcome.files)?)?;
+        Ok((made, metrics, schema, rest))
     }
 }

@@ -89,8 +89,8 @@ impl FileSchemas {
     }
 }
 
-/// Adds the changes of types from the columns of a file to the columns of the table, which are those
-/// that the table has anyway. `of_file` has the names of the table.
+/// Adds the changes of types from the columns of a file to the columns of the table, which are
+/// those that the table has anyway. `of_file` has the names of the table.
 ///
 /// # Errors
 /// If the values of a column cannot become those of the table. The error names the column.

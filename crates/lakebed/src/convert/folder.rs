@@ -31,7 +31,7 @@ pub(super) async fn read_folder(request: &Request<'_>, partition_columns: Option
     }
     let merged = schemas.merged().map_err(|error| error.within(url))?;
     let definition = define(request, merged, &partition_columns)?;
-    Ok(Source { format: SourceFormat::Parquet, definition, files, footers, partitions })
+    Ok(Source { format: SourceFormat::Parquet, definition, files, footers, partitions, found_by_id: Vec::new() })
 }
 
 fn define(request: &Request<'_>, merged: MergedSchema, partition_columns: &StructType) -> Result<Definition> {

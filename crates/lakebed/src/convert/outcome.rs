@@ -23,6 +23,9 @@ pub struct ConvertOutcome {
     pub schema: StructType,
     /// The partition columns.
     pub partition_columns: Vec<String>,
+    /// The columns of an Iceberg table that have different names in different files. Readers that
+    /// ignore field ids, against the protocol, find nulls in some of these files.
+    pub found_by_id: Vec<String>,
     /// The paths of the files below the folder, sorted.
     pub files: Vec<String>,
     /// The snapshot of the table. It is `None` after a dry run, and if it could not be read.

@@ -7,7 +7,7 @@ use lakebed_core::action::Add;
 use lakebed_core::path::FilePath;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::StructType;
-use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::mapping::to_physical;
 use lakebed_core::stats::StatsPlan;
 use lakebed_io::parquet::ParquetFile;
 use lakebed_io::store::Store;
@@ -35,8 +35,8 @@ pub struct Convert {
 }
 
 impl Table {
-    /// Describes the conversion of the Parquet files or the Iceberg table at this location to a Delta
-    /// table; [`Convert::run`] runs it.
+    /// Describes the conversion of the Parquet files or the Iceberg table at this location to a
+    /// Delta table; [`Convert::run`] runs it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -88,6 +88,7 @@ impl Convert {
                     metrics: ConvertMetrics::default(),
                     schema: snapshot.schema().clone(),
                     partition_columns: snapshot.partition_columns().to_vec(),
+                    found_by_id: Vec::new(),
                     files: Vec::new(),
                     snapshot: Some(snapshot),
                 }),
@@ -113,7 +114,7 @@ impl Convert {
     async fn convert(&self, store: &Store, source: Source) -> Result<ConvertOutcome> {
         let url = store.url();
         let adds = self.adds(&source)?;
-        let Source { format, definition, files, footers, .. } = source;
+        let Source { format, definition, files, footers, found_by_id, .. } = source;
         let metrics = ConvertMetrics {
             converted_files: files.len() as u64,
             converted_bytes: files.iter().map(|file| file.size).sum(),
@@ -127,6 +128,7 @@ impl Convert {
             metrics,
             schema,
             partition_columns: definition.metadata.partition_columns.clone(),
+            found_by_id,
             files: files.into_iter().map(|file| file.name).collect(),
             snapshot: None,
         };
@@ -163,9 +165,8 @@ impl Convert {
         let plan = StatsPlan::new(&schema, properties.column_mapping_mode, &metadata.partition_columns, &properties, &[])?
             .with_tight_bounds(properties.deletion_vectors);
         let plan = Some(Arc::new(plan)).filter(|_| self.options.collect_statistics);
-        // The physical names are those of the schema. Except for ids, so are the names in the files.
-        let mode = Some(properties.column_mapping_mode).filter(|mode| *mode == MappingMode::Id).unwrap_or_default();
-        let columns = Columns { schema: &schema, mode };
+        let physical = &to_physical(&schema, properties.column_mapping_mode);
+        let columns = Columns { schema: physical, mode: properties.column_mapping_mode };
         let add = |((file, footer), values): ((&ListedFile, &ParquetFile), &HashMap<String, Option<String>>)| {
             let stats = self.options.collect_statistics.then(|| statistics(footer, columns, plan.as_ref())).transpose();
             Ok(Add {

@@ -30,4 +30,6 @@ pub(super) struct Source {
     pub(super) footers: Vec<ParquetFile>,
     /// The partition values of each file, by the physical names of the columns.
     pub(super) partitions: Vec<HashMap<String, Option<String>>>,
+    /// The columns that have different names in different files.
+    pub(super) found_by_id: Vec<String>,
 }

@@ -2,14 +2,13 @@
 //! find it in files that were written before it was renamed or moved.
 
 use lakebed_core::schema::field_metadata::COMMENT;
-use lakebed_core::schema::mapping::{FIELD_ID, PHYSICAL_NAME};
+use lakebed_core::schema::mapping::FIELD_ID;
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use serde_json::Value as Json;
 
 use crate::{Error, Result};
 
-/// Returns the columns of an Iceberg schema, with ids and physical names. As in Delta Spark, the
-/// physical names are those of the schema.
+/// Returns the columns of an Iceberg schema, with their ids.
 pub(super) fn columns_of(schema: &Json) -> Result<StructType> {
     struct_of(schema, "", false)
 }
@@ -36,7 +35,6 @@ fn struct_of(json: &Json, place: &str, is_repeated: bool) -> Result<StructType> 
             converted.metadata.insert(COMMENT.to_owned(), comment.into());
         }
         converted.metadata.insert(FIELD_ID.to_owned(), id.into());
-        converted.metadata.insert(PHYSICAL_NAME.to_owned(), name.into());
         Ok(converted)
     });
     Ok(StructType { fields: fields.collect::<Result<_>>()? })

@@ -28,6 +28,17 @@ impl FileIds {
         Ok(Self { columns: named(file.fields(), table)?, ids })
     }
 
+    /// Refuses a file without one of these columns, by which it is partitioned.
+    pub(super) fn check_has(&self, ids: &[i32]) -> Result<()> {
+        match ids.iter().find(|id| !self.ids.contains(id)) {
+            Some(id) => Err(Error::invalid_input(format!(
+                "this file lacks the column with the id {id}, by which it is partitioned, and other files are not partitioned \
+                 by it: rewrite the file with Iceberg (rewrite_data_files)"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a file without a column that must not be null. `partition_columns` are not in files.
     pub(super) fn check_required(&self, table: &StructType, partition_columns: &[String]) -> Result<()> {
         let is_missing = |field: &&StructField| !field.nullable && field_id(field).is_some_and(|id| !self.ids.contains(&id));
@@ -110,6 +121,7 @@ fn type_of(file: &FieldRef, table: &DataType) -> Result<DataType> {
     }
 }
 
-fn id_of(field: &Field) -> Option<i32> {
+/// Returns the id of a field in a file.
+pub(super) fn id_of(field: &Field) -> Option<i32> {
     field.metadata().get(PARQUET_FIELD_ID_META_KEY)?.parse().ok()
 }

@@ -1,4 +1,5 @@
-//! The content of a metadata file: the current schema, the partition specs, and the current snapshot.
+//! The content of a metadata file: the current schema, the partition specs, and the current
+//! snapshot.
 
 use std::collections::HashMap;
 use std::io::Read;

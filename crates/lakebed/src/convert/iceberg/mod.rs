@@ -1,9 +1,10 @@
 //! An Iceberg table as the source of a conversion. Its data files stay as they are. The Delta table
 //! finds their columns by Iceberg's field ids, so renamed, moved and dropped columns read right.
 //!
-//! Begin with [`read_iceberg`]. `metadata_file` finds the current metadata, and `metadata` parses it.
-//! `manifests` lists the data files, with `avro`. `columns` and `partitions` translate the schema and
-//! the partitioning, and `file_ids` checks each file against the schema.
+//! Begin with [`read_iceberg`]. `metadata_file` finds the current metadata, and `metadata` parses
+//! it. `manifests` lists the data files, with `avro`. `columns` and `partitions` translate the
+//! schema and the partitioning, `file_ids` checks each file against the schema, and
+//! `physical_names` chooses names.
 //!
 //! Tables with deleted rows in delete files, and data files that are not Parquet, are refused.
 
@@ -15,6 +16,7 @@ mod manifests;
 mod metadata;
 mod metadata_file;
 mod partitions;
+mod physical_names;
 
 use std::collections::BTreeSet;
 
@@ -31,6 +33,7 @@ use self::manifests::{DataFile, read_data_files};
 use self::metadata::{PartitionSpec, TableMetadata};
 pub(super) use self::metadata_file::{find_metadata_file, is_metadata_file};
 use self::partitions::Partitions;
+use self::physical_names::FileNames;
 use super::file_schemas::{TYPE_WIDENING, widen_to};
 use super::footers::read_footers;
 use super::listing::ListedFile;
@@ -61,35 +64,18 @@ pub(super) async fn read_iceberg(request: &Request<'_>, metadata: &Path) -> Resu
     };
     let specs = specs_of(&table, &found).map_err(|error| error.within(&name))?;
     let partitions = Partitions::of(&specs, &schema);
-    let values = found
-        .iter()
-        .map(|file| partitions.values(table.spec(file.spec)?, &file.partition).map_err(|error| error.within(&file.name)));
-    let values = values.collect::<Result<Vec<_>>>()?;
     let files = list_data_files(request, &found).await?;
-    let footers = read_footers(request, &files, "its data is damaged").await?;
-    let mut columns = schema.clone();
-    let mut max_column_id = table.last_column_id;
-    for (file, footer) in found.iter().zip(&footers) {
-        let ids = check_file(file, footer, &schema).and_then(|ids| {
-            let needed = partitions.needed_in_file(table.spec(file.spec)?);
-            check_has(&ids, &needed)?;
-            ids.check_required(&schema, &partitions.names())?;
-            widen_to(&mut columns, &ids.columns)?;
-            Ok(ids)
-        });
-        let ids = ids.map_err(|error| error.within(footer.name()))?;
-        max_column_id = max_column_id.max(ids.ids.into_iter().max().map_or(0, i64::from));
-    }
-    let is_widened = columns != schema;
-    let new = NewTable {
-        schema: columns,
-        partition_by: partitions.names(),
-        name: request.options.name.clone(),
-        description: request.options.description.clone(),
-        ..NewTable::default()
-    };
-    let definition = define(request, new, &table, is_widened, max_column_id)?;
-    Ok(Source { format: SourceFormat::Iceberg, definition, files, footers, partitions: values })
+    let footers = read_footers(request, &files, "restore the file").await?;
+    let checked = check_files(&table, &schema, &partitions, &found, &footers)?;
+    let found_by_id = checked.found_by_id.clone();
+    let definition = define(request, &table, &partitions, checked)?;
+    let columns = lakebed_core::schema::parse(&definition.metadata.schema_string)?;
+    let values = found.iter().map(|file| {
+        let values = partitions.values(table.spec(file.spec)?, &file.partition, &columns);
+        values.map_err(|error| error.within(&file.name))
+    });
+    let partitions = values.collect::<Result<Vec<_>>>()?;
+    Ok(Source { format: SourceFormat::Iceberg, definition, files, footers, partitions, found_by_id })
 }
 
 /// Returns the specs of the files, by their ids, or that of new files if there are none.
@@ -116,51 +102,80 @@ async fn list_data_files(request: &Request<'_>, files: &[DataFile]) -> Result<Ve
     stream::iter(finding.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await
 }
 
-/// Returns the columns of a file, after checking that it has its rows.
-fn check_file(file: &DataFile, footer: &ParquetFile, schema: &StructType) -> Result<FileIds> {
-    if footer.num_rows() != file.rows {
-        let message = format!("it has {} rows, and the Iceberg table says {}", footer.num_rows(), file.rows);
-        return Err(Error::corrupt(footer.name(), message));
-    }
-    FileIds::of(footer.arrow_schema()?.as_ref(), schema)
-}
-
-fn check_has(file: &FileIds, needed: &[i32]) -> Result<()> {
-    match needed.iter().find(|id| !file.ids.contains(id)) {
-        Some(id) => Err(Error::invalid_input(format!(
-            "this file lacks the column with the id {id}, by which it is partitioned, and other files are not partitioned by it: \
-             rewrite the file with Iceberg (rewrite_data_files)"
-        ))),
-        None => Ok(()),
-    }
-}
-
-fn define(
-    request: &Request<'_>,
-    mut new: NewTable,
-    table: &TableMetadata,
+/// The columns of the table, after a look into all files.
+struct CheckedColumns {
+    /// The columns with ids, physical names and changes of types.
+    columns: StructType,
     is_widened: bool,
+    /// The highest id of a column in the table or in a file.
     max_column_id: i64,
-) -> Result<Definition> {
+    found_by_id: Vec<String>,
+}
+
+fn check_files(
+    table: &TableMetadata,
+    schema: &StructType,
+    partitions: &Partitions,
+    files: &[DataFile],
+    footers: &[ParquetFile],
+) -> Result<CheckedColumns> {
+    let mut columns = schema.clone();
+    let mut names = FileNames::default();
+    let mut max_column_id = table.last_column_id;
+    for (file, footer) in files.iter().zip(footers) {
+        check_rows(file, footer)?;
+        let arrow = footer.arrow_schema()?;
+        let found = FileIds::of(&arrow, schema).and_then(|found| {
+            found.check_has(&partitions.needed_in_file(table.spec(file.spec)?))?;
+            found.check_required(schema, &partitions.names())?;
+            widen_to(&mut columns, &found.columns)?;
+            Ok(found)
+        });
+        let found = found.map_err(|error| error.within(footer.name()))?;
+        names.add(arrow.fields());
+        max_column_id = max_column_id.max(found.ids.into_iter().max().map_or(0, i64::from));
+    }
+    let is_widened = columns != *schema;
+    let found_by_id = names.give_to(&mut columns);
+    Ok(CheckedColumns { columns, is_widened, max_column_id, found_by_id })
+}
+
+fn check_rows(file: &DataFile, footer: &ParquetFile) -> Result<()> {
+    if footer.num_rows() == file.rows {
+        return Ok(());
+    }
+    let message = format!("it has {} rows, and the Iceberg table says {}", footer.num_rows(), file.rows);
+    Err(Error::corrupt(footer.name(), message))
+}
+
+fn define(request: &Request<'_>, table: &TableMetadata, partitions: &Partitions, checked: CheckedColumns) -> Result<Definition> {
     let url = request.store.url();
-    new.properties = request.options.properties.clone();
-    let given = new.properties.iter().find(|(name, _)| name.eq_ignore_ascii_case(MAPPING_MODE));
+    let mut properties = request.options.properties.clone();
+    let given = properties.iter().find(|(name, _)| name.eq_ignore_ascii_case(MAPPING_MODE));
     if let Some((name, mode)) = given.filter(|(_, mode)| !mode.eq_ignore_ascii_case("id")) {
         return Err(Error::invalid_input(format!(
             "{url}: {name} cannot be {mode}: the columns of an Iceberg table are found by their ids, so leave it out"
         )));
     }
     if given.is_none() {
-        new.properties.insert(MAPPING_MODE.to_owned(), "id".to_owned());
+        properties.insert(MAPPING_MODE.to_owned(), "id".to_owned());
     }
-    if is_widened {
-        new.properties.entry(TYPE_WIDENING.to_owned()).or_insert_with(|| "true".to_owned());
+    if checked.is_widened {
+        properties.entry(TYPE_WIDENING.to_owned()).or_insert_with(|| "true".to_owned());
     }
     // The table is untrusted, so it sets nothing that Delta or lakebed would follow.
     let is_followed = |name: &str| FOLLOWED.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix));
     for (name, value) in table.properties.iter().filter(|(name, _)| !is_followed(name)) {
-        new.properties.entry(name.clone()).or_insert_with(|| value.clone());
+        properties.entry(name.clone()).or_insert_with(|| value.clone());
     }
+    let new = NewTable {
+        schema: checked.columns,
+        partition_by: partitions.names(),
+        properties,
+        name: request.options.name.clone(),
+        description: request.options.description.clone(),
+        ..NewTable::default()
+    };
     let mut definition = new.define(url, request.env)?;
     let properties = TableProperties::parse(&definition.metadata.configuration)?;
     if properties.iceberg_compat_v1 || properties.iceberg_compat_v2 || properties.iceberg_compat_v3 {
@@ -170,7 +185,7 @@ fn define(
         )));
     }
     // The files may still have columns that the table dropped. A new column must not get their ids.
-    let highest = properties.column_mapping_max_column_id.unwrap_or(0).max(max_column_id);
+    let highest = properties.column_mapping_max_column_id.unwrap_or(0).max(checked.max_column_id);
     definition.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), Some(highest.to_string()));
     Ok(definition)
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use lakebed_core::schema::mapping::field_id;
+use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_core::value::Scalar;
 
@@ -47,8 +47,14 @@ impl Partitions {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Returns the values of a file, by the physical names of the columns.
-    pub(super) fn values(&self, spec: &PartitionSpec, partition: &Record) -> Result<HashMap<String, Option<String>>> {
+    /// Returns the values of a file, by the physical names of the columns. `table` is the schema of
+    /// the Delta table.
+    pub(super) fn values(
+        &self,
+        spec: &PartitionSpec,
+        partition: &Record,
+        table: &StructType,
+    ) -> Result<HashMap<String, Option<String>>> {
         let mut values = HashMap::new();
         for column in &self.columns {
             let field = identities(spec).find(|(source, _)| *source == column.id).map(|(_, field)| field);
@@ -57,7 +63,8 @@ impl Partitions {
                 return Err(Error::corrupt("manifest", format!("the partition of a file has no field {field}")));
             }
             let text = text_of(partition.get(field), column.primitive).map_err(|error| error.within(&column.name))?;
-            values.insert(column.name.clone(), text);
+            let field = table.field(&column.name).ok_or_else(|| Error::internal("a partition column is not in the schema"))?;
+            values.insert(physical_name(field, MappingMode::Id).to_owned(), text);
         }
         Ok(values)
     }
