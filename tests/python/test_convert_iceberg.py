@@ -53,6 +53,7 @@ from pyiceberg.types import (
 )
 
 import lakebed as lb
+from stores.gateway import S3
 from test_clone import of_kind
 from writes import read
 
@@ -503,6 +504,15 @@ def test_files_without_columns_are_refused(lake: Lake, tmp_path: Path) -> None:
     (inner / "v1.metadata.json").write_text("{}")
     pq.write_table(pa.table({"id": [1]}), tmp_path / "outer" / "a.parquet")
     check_refused(tmp_path / "outer", "this is the metadata of an Iceberg table inside of the folder")
+
+
+def test_moved_table_is_converted_on_s3(lake: Lake, s3: S3) -> None:
+    table = lake.table(NestedField(1, "id", LongType()), NestedField(2, "p", StringType()), by=(identity(2, "p"),))
+    append(table, [{"id": 1, "p": "é=/%"}, {"id": 2, "p": None}])
+    shutil.copytree(folder_of(table), s3.folder / "moved")
+    converted = lb.convert(s3.uri("moved"), storage_options=s3.options).table
+    assert converted is not None
+    assert read.canonical(converted.to_arrow().to_pylist()) == expected(table)
 
 
 @pytest.mark.interop
