@@ -202,6 +202,11 @@ CASES: dict[str, tuple[dict[str, str], Callable[[Any], object], list[str]]] = {
             "ADD COLUMNS (n string)",
         ],
     ),
+    "change mapped": (
+        MAPPED,
+        lambda alter: (alter.comment("n", "a number"), alter.move_column("s.y", first=True)),
+        ["ALTER COLUMN n COMMENT 'a number'", "ALTER COLUMN s.y FIRST"],
+    ),
     "drop": (
         {**MAPPED, "delta.dataSkippingStatsColumns": "id,n,s.x"},
         lambda alter: (alter.drop_column("n", "s.x"), alter.drop_column("l.element.y")),
@@ -274,6 +279,33 @@ def test_spark_alters_the_same_way(case: str, path: str, tmp_path: Path, spark: 
     ).save(path)
     assert lb.Table(path).append(more).table.scan().count() == 5
     assert read_elsewhere(path) == [5, 5]
+
+
+@pytest.mark.spark
+def test_spark_reads_lengths_of_changed_fields(path: str, spark: Any) -> None:
+    lb.create(path, pa.schema([("id", pa.int64())]), properties={**MAPPED, "delta.enableTypeWidening": "true"})
+    alter = lb.Table(path).alter
+    alter.add_column("s", "struct<x:char(3),y:varchar(4),n:int>")
+    alter.add_column("l", "array<struct<c:char(2),d:string>>")
+    row = {"s": {"x": "a", "y": "b", "n": 1}, "l": [{"c": "c", "d": "d"}]}
+    lb.write(path, pa.Table.from_pylist([{"id": 1, **row}]))
+    alter.rename_column("s.x", "the x")
+    alter.change_type("s.n", "bigint")
+    alter.add_column("s.v", "varchar(2)", first=True)
+    alter.move_column("s.y", first=True)
+    alter.drop_column("l.element.d")
+    row = {"s": {"y": "e", "v": "f", "the x": "g", "n": 2, "new": 3}, "l": [{"c": "h", "new": "i"}]}
+    lb.write(path, pa.Table.from_pylist([{"id": 2, **row}]), schema_mode="merge")
+    expected = [
+        {"id": 1, "s": {"y": "b", "v": None, "the x": "a  ", "n": 1, "new": None}, "l": [{"c": "c ", "new": None}]},
+        {"id": 2, "s": {"y": "e", "v": "f", "the x": "g  ", "n": 2, "new": 3}, "l": [{"c": "h ", "new": "i"}]},
+    ]
+    assert lb.Table(path).to_arrow().sort_by("id").to_pylist() == expected
+    frame = spark.read.format("delta").load(path).orderBy("id")
+    assert [found.asDict(recursive=True) for found in frame.collect()] == expected
+    too_long = {"id": 3, "s": {"v": "abc"}}
+    with pytest.raises(lb.ConstraintViolationError, match="column s allows at most 2 characters"):
+        lb.write(path, pa.Table.from_pylist([too_long]))
 
 
 def definition(path: str) -> tuple[Any, ...]:

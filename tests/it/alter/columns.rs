@@ -6,7 +6,7 @@ use lakebed_tests::Lake;
 use lakebed_tests::lake::MADE;
 use serde_json::{Value, json};
 
-use super::{check_refused, columns, lake_with, operation};
+use super::{MAPPED, check_refused, columns, lake_with, operation};
 
 fn add(column: NewColumn) -> AlterChange {
     AlterChange::AddColumns { columns: vec![column] }
@@ -22,11 +22,6 @@ async fn add_column_puts_it_where_asked() {
         ..NewColumn::new("s", "struct<x:int,y:array<struct<z:date>>>")
     };
     lake.table.alter().change(add(first)).change(add(after)).run().await.unwrap();
-    let inside = NewColumn { position: Some(Position::First), ..NewColumn::new("s.y.element.w", "varchar(3)") };
-    let error = lake.table.alter().change(add(inside)).run().await.unwrap_err();
-    let expected =
-        "memory://kit/t: column s.y.element.w: a field of a struct cannot be added with char or varchar; add it as string";
-    assert_eq!(error.message(), expected);
     let inside = NewColumn { position: Some(Position::First), ..NewColumn::new("s.y.element.w", "string") };
     lake.table.alter().change(add(inside)).run().await.unwrap();
     let expected = "a: integer, id: long!, s: struct<x: integer, y: array<struct<w: string, z: date>>>, v: long!";
@@ -41,6 +36,31 @@ async fn add_column_puts_it_where_asked() {
             {"column": {"name": "s", "type": "struct", "nullable": true, "metadata": {"comment": "why"}}, "position": "AFTER ID"},
         ])
     );
+    assert_eq!(lake.rows().await.len(), 20);
+}
+
+#[tokio::test]
+async fn lengths_inside_columns_follow_their_fields() {
+    let lake = lake_with(&[MAPPED, ("delta.enableTypeWidening", "true")]).await;
+    let lengths = || async {
+        let snapshot = lake.table.snapshot().await.unwrap();
+        let found = snapshot.schema().field("s").unwrap().metadata.get("__CHAR_VARCHAR_TYPE_STRING").cloned();
+        found.map(|words| words.as_str().unwrap().to_owned())
+    };
+    let change = |change: AlterChange| lake.table.alter().change(change).run();
+    lake.table.alter().add_column("s", "struct<x:varchar(3),n:int,l:array<struct<c:char(2)>>>").run().await.unwrap();
+    lake.table.alter().rename_column("s.x", "a b").run().await.unwrap();
+    assert_eq!(lengths().await.unwrap(), "struct<`a b`:varchar(3),n:int,l:array<struct<c:char(2)>>>");
+    lake.table.alter().change_type("s.n", "bigint").run().await.unwrap();
+    assert_eq!(lengths().await.unwrap(), "struct<`a b`:varchar(3),n:bigint,l:array<struct<c:char(2)>>>");
+    change(AlterChange::MoveColumn { column: "s.l".to_owned(), position: Position::First }).await.unwrap();
+    assert_eq!(lengths().await.unwrap(), "struct<l:array<struct<c:char(2)>>,`a b`:varchar(3),n:bigint>");
+    change(add(NewColumn { position: Some(Position::First), ..NewColumn::new("s.l.element.d", "varchar(9)") })).await.unwrap();
+    assert_eq!(lengths().await.unwrap(), "struct<l:array<struct<d:varchar(9),c:char(2)>>,`a b`:varchar(3),n:bigint>");
+    lake.table.alter().drop_columns(["s.`a b`", "s.l"]).run().await.unwrap();
+    assert_eq!(lengths().await, None);
+    lake.table.alter().add_column("s.v", "varchar(1)").run().await.unwrap();
+    assert_eq!(lengths().await.unwrap(), "struct<n:bigint,v:varchar(1)>");
     assert_eq!(lake.rows().await.len(), 20);
 }
 

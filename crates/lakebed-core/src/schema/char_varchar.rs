@@ -25,6 +25,8 @@ const MOST_CHARACTERS: u32 = u16::MAX as u32;
 /// Returns the type with the lengths that Spark's spelling of it gives to the strings inside. Parts
 /// that the spelling does not match stay as they are.
 pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType> {
+    let words_of_parts = parts(&data_type, words);
+    let mut parts = words_of_parts.into_iter();
     Ok(match data_type {
         DataType::Primitive(PrimitiveType::String) => match char_length(words) {
             Some(length) if length > MOST_CHARACTERS => {
@@ -35,42 +37,51 @@ pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType>
             None => DataType::Primitive(PrimitiveType::String),
         },
         DataType::Primitive(other) => other.into(),
-        DataType::Struct(fields) => fields_with_lengths(fields, &inside(words, "struct"))?.into(),
-        DataType::Array(array) => match inside(words, "array").first() {
-            Some(element) => {
-                ArrayType { element: with_lengths(array.element, element)?, contains_null: array.contains_null }.into()
-            }
-            None => DataType::Array(array),
-        },
-        DataType::Map(map) => match inside(words, "map").as_slice() {
-            [key, value] => MapType {
-                key: with_lengths(map.key, key)?,
-                value: with_lengths(map.value, value)?,
-                value_contains_null: map.value_contains_null,
-            }
-            .into(),
-            _ => DataType::Map(map),
-        },
+        DataType::Struct(fields) => {
+            let with_length = |(field, words): (StructField, &str)| {
+                Ok(StructField { data_type: with_lengths(field.data_type, words)?, ..field })
+            };
+            StructType { fields: fields.fields.into_iter().zip(parts).map(with_length).collect::<Result<_>>()? }.into()
+        }
+        DataType::Array(array) => {
+            let element = with_lengths(array.element, parts.next().unwrap_or_default())?;
+            ArrayType { element, contains_null: array.contains_null }.into()
+        }
+        DataType::Map(map) => MapType {
+            key: with_lengths(map.key, parts.next().unwrap_or_default())?,
+            value: with_lengths(map.value, parts.next().unwrap_or_default())?,
+            value_contains_null: map.value_contains_null,
+        }
+        .into(),
     })
 }
 
-/// Matches fields by their position, because renaming a field does not change the spelling. Fields
-/// are matched by name if the spelling has more or fewer fields.
-fn fields_with_lengths(fields: StructType, words: &[&str]) -> Result<StructType> {
-    let named: Vec<(Cow<'_, str>, &str)> = words.iter().filter_map(|words| name_and_type(words)).collect();
-    let by_position = named.len() == fields.fields.len();
-    let with_length = |(index, field): (usize, StructField)| {
-        let found = if by_position {
-            named.get(index)
-        } else {
-            named.iter().find(|(name, _)| name.to_lowercase() == field.name.to_lowercase())
-        };
-        match found {
-            Some((_, words)) => Ok(StructField { data_type: with_lengths(field.data_type, words)?, ..field }),
-            None => Ok(field),
+/// Returns the spelling of each part of a type: of fields, of elements, of keys and values. It is
+/// empty for parts that the spelling does not have.
+///
+/// Fields are matched by their position, because Spark renames a field and leaves the spelling as it
+/// is. They are matched by name if the spelling has more or fewer fields.
+pub(super) fn parts<'w>(data_type: &DataType, words: &'w str) -> Vec<&'w str> {
+    match data_type {
+        DataType::Primitive(_) => Vec::new(),
+        DataType::Struct(fields) => {
+            let words = inside(words, "struct");
+            let named: Vec<(Cow<'_, str>, &str)> = words.iter().filter_map(|words| name_and_type(words)).collect();
+            if named.len() == fields.fields.len() {
+                return named.into_iter().map(|(_, words)| words).collect();
+            }
+            let of_field = |field: &StructField| {
+                let found = named.iter().find(|(name, _)| name.to_lowercase() == field.name.to_lowercase());
+                found.map_or("", |(_, words)| *words)
+            };
+            fields.fields.iter().map(of_field).collect()
         }
-    };
-    Ok(StructType { fields: fields.fields.into_iter().enumerate().map(with_length).collect::<Result<_>>()? })
+        DataType::Array(_) => vec![inside(words, "array").first().copied().unwrap_or_default()],
+        DataType::Map(_) => match inside(words, "map").as_slice() {
+            [key, value] => vec![*key, *value],
+            _ => vec![""; 2],
+        },
+    }
 }
 
 /// The length limits of the strings of a column.
@@ -95,20 +106,35 @@ pub fn limits(data_type: &DataType, words: &str) -> Option<Limit> {
         }
         DataType::Primitive(_) => None,
         DataType::Struct(fields) => {
-            let words = inside(words, "struct");
-            let words = fields.fields.iter().zip(&words).enumerate().filter(|_| words.len() == fields.fields.len());
-            let limits =
-                words.filter_map(|(place, (field, words))| Some((place, limits(&field.data_type, name_and_type(words)?.1)?)));
+            let words = fields.fields.iter().zip(parts(data_type, words)).enumerate();
+            let limits = words.filter_map(|(place, (field, words))| Some((place, limits(&field.data_type, words)?)));
             Some(Limit::Fields(limits.collect())).filter(|limits| *limits != Limit::Fields(Vec::new()))
         }
-        DataType::Array(array) => Some(Limit::Element(Box::new(limits(&array.element, inside(words, "array").first()?)?))),
-        DataType::Map(map) => match inside(words, "map").as_slice() {
-            [key, value] => {
-                let (key, value) = (limits(&map.key, key).map(Box::new), limits(&map.value, value).map(Box::new));
-                (key.is_some() || value.is_some()).then_some(Limit::Entries(key, value))
-            }
-            _ => None,
-        },
+        DataType::Array(array) => {
+            let words = parts(data_type, words);
+            Some(Limit::Element(Box::new(limits(&array.element, words.first()?)?)))
+        }
+        DataType::Map(map) => {
+            let words = parts(data_type, words);
+            let [key, value] = words.as_slice() else { return None };
+            let (key, value) = (limits(&map.key, key).map(Box::new), limits(&map.value, value).map(Box::new));
+            (key.is_some() || value.is_some()).then_some(Limit::Entries(key, value))
+        }
+    }
+}
+
+/// Returns `char(n)` or `varchar(n)` if the words are one of these.
+pub(super) fn text_spelling(words: &str) -> Option<String> {
+    ["char", "varchar"].into_iter().find_map(|name| Some(format!("{name}({})", length_of(words, name)?)))
+}
+
+/// Returns the name of a field as Spark spells it in a type: in backticks if it has special
+/// characters.
+pub(super) fn spelled_name(name: &str) -> Cow<'_, str> {
+    let is_plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    match is_plain && name.chars().any(|letter| !letter.is_ascii_digit()) {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("`{}`", name.replace('`', "``"))),
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::assign::is_assignable;
 use super::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME};
+use super::nested_lengths::{gather, spread};
 use super::types::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};
 use super::widen::{TYPE_CHANGES, is_widening};
 
@@ -20,6 +21,19 @@ pub struct MergeOptions {
 /// Returns the table's schema with all columns and fields of the data that it lacks. Types that are
 /// not compatible stay as they are. A comparison of the data with the result finds them.
 pub fn merge(table: &StructType, data: &StructType, options: MergeOptions) -> StructType {
+    let mut spread_out = table.clone();
+    spread_out.fields.iter_mut().for_each(spread);
+    let mut merged = merge_structs(&spread_out, data, options);
+    for (field, old) in merged.fields.iter_mut().zip(&table.fields) {
+        gather(field);
+        if field.data_type == old.data_type {
+            field.clone_from(old);
+        }
+    }
+    merged
+}
+
+fn merge_structs(table: &StructType, data: &StructType, options: MergeOptions) -> StructType {
     let mut fields: Vec<StructField> = Vec::with_capacity(table.fields.len());
     for field in &table.fields {
         fields.push(match data.field(&field.name) {
@@ -48,7 +62,7 @@ fn merge_field(field: &StructField, data: &DataType, options: MergeOptions) -> S
 fn merge_type(table: &DataType, data: &DataType, path: &str, options: MergeOptions, changes: &mut Vec<Value>) -> DataType {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match (table, data) {
-        (DataType::Struct(table), DataType::Struct(data)) => merge(table, data, options).into(),
+        (DataType::Struct(table), DataType::Struct(data)) => merge_structs(table, data, options).into(),
         (DataType::Array(table), DataType::Array(data)) => ArrayType {
             element: merge_type(&table.element, &data.element, &below("element"), options, changes),
             contains_null: table.contains_null,
@@ -266,6 +280,26 @@ mod tests {
         let kept = merge(&table, &data, MergeOptions { widen: false });
         assert_eq!(kept.fields[..2], table.fields[..2]);
         assert_eq!(kept.fields[2], widened.fields[2]);
+    }
+
+    #[test]
+    fn merge_spells_lengths_with_new_fields() {
+        let with_words = |fields: &str, words: &str| {
+            schema_of(&format!(
+                r#"{{"name":"s","type":{{"type":"struct","fields":[{fields}]}},"nullable":true,
+                    "metadata":{{"__CHAR_VARCHAR_TYPE_STRING":"{words}"}}}}"#
+            ))
+        };
+        let (x, z) = (
+            r#"{"name":"x","type":"string","nullable":true,"metadata":{}}"#,
+            r#"{"name":"z","type":"long","nullable":true,"metadata":{}}"#,
+        );
+        let table = with_words(x, "STRUCT<x: char(3)>");
+        let data =
+            schema_of(&format!(r#"{{"name":"s","type":{{"type":"struct","fields":[{z}]}},"nullable":true,"metadata":{{}}}}"#));
+        let expected = with_words(&format!("{x},{z}"), "struct<x:char(3),z:bigint>");
+        assert_eq!(merge(&table, &data, MergeOptions::default()), expected);
+        assert_eq!(merge(&table, &table, MergeOptions::default()), table, "a column that does not grow keeps its spelling");
     }
 
     #[test]

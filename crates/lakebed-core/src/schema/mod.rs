@@ -7,6 +7,7 @@
 pub mod arrow;
 pub mod assign;
 pub mod char_varchar;
+pub mod nested_lengths;
 pub mod compare;
 pub mod evolve;
 mod json;

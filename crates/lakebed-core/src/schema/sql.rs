@@ -2,7 +2,7 @@
 //!
 //! Column definitions are written with these names. [`parse_sql_type`] reads them.
 
-use super::char_varchar::with_lengths;
+use super::char_varchar::{spelled_name, with_lengths};
 use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
@@ -112,9 +112,8 @@ impl TypeParser<'_> {
             let comment = self.string()?;
             field.metadata.insert(super::field_metadata::COMMENT.to_owned(), comment.into());
         }
-        let is_plain = field.name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
-        let spelled = if is_plain { field.name.clone() } else { format!("`{}`", field.name.replace('`', "``")) };
-        Ok((field, format!("{spelled}:{spelling}")))
+        let spelled = format!("{}:{spelling}", spelled_name(&field.name));
+        Ok((field, spelled))
     }
 
     fn bounded(&mut self, name: &str) -> Result<(DataType, String)> {

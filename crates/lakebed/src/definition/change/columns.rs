@@ -7,6 +7,7 @@ use lakebed_core::commit::info::Operation;
 use lakebed_core::schema::char_varchar::CHAR_VARCHAR;
 use lakebed_core::schema::field_metadata::{COMMENT, CURRENT_DEFAULT, check_own_metadata};
 use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
+use lakebed_core::schema::nested_lengths::{gather, spread};
 use lakebed_core::schema::widen::TYPE_CHANGES;
 use lakebed_core::schema::{DataType, StructField};
 use lakebed_expr::quoted_path;
@@ -34,9 +35,6 @@ impl ChangeDraft {
         let name = shown(&path);
         let within = |error: Error| error.within(format!("column {name}"));
         let field = new.field(&place.name).map_err(within)?;
-        if field.metadata.contains_key(CHAR_VARCHAR) {
-            refuse_lengths_inside(&place).map_err(within)?;
-        }
         self.check_filled(new, &place).map_err(within)?;
         if !field.nullable {
             self.checks.push(RowCheck::NoRows(format!(
@@ -44,8 +42,11 @@ impl ChangeDraft {
                  forbid nulls"
             )));
         }
-        if let Some(parent) = &place.parent {
-            self.refuse_lengths_around(parent).map_err(within)?;
+        let around = place.parent.as_ref().map(ColumnPlace::top_level);
+        let mut stored = field.clone();
+        if let Some(around) = &around {
+            spread(around.field(&mut self.schema, "lengths")?);
+            spread(&mut stored);
         }
         let siblings = place.siblings(&mut self.schema)?;
         if let Some(twin) = siblings.iter().find(|other| other.name.to_lowercase() == field.name.to_lowercase()) {
@@ -56,7 +57,10 @@ impl ChangeDraft {
             Some(position) => position.index(&name, siblings)?,
             None => siblings.len(),
         };
-        siblings.insert(index, field.clone());
+        siblings.insert(index, stored);
+        if let Some(around) = &around {
+            gather(around.field(&mut self.schema, "lengths")?);
+        }
         let mut field = field;
         if place.parent.is_none() {
             // The whole schema is needed, because expressions may use other new columns.
@@ -117,7 +121,10 @@ impl ChangeDraft {
             let message = format!("column {name}: the table has the column {} already (case does not count)", twin.name);
             return Err(Error::invalid_input(message));
         }
-        place.field(&mut self.schema, "names")?.name = new_name.to_owned();
+        self.with_lengths(&place, |draft| {
+            place.field(&mut draft.schema, "names")?.name = new_name.to_owned();
+            Ok(())
+        })?;
         let mut path = place.names.clone();
         if let Some(last) = path.last_mut() {
             new_name.clone_into(last);
@@ -148,7 +155,6 @@ impl ChangeDraft {
             }
             place.field(&mut self.schema, "place in the table of their own, so they cannot be dropped")?;
             self.drop_or_rename(&name, "dropped")?;
-            self.refuse_lengths_around_field(place).map_err(|error| error.within(format!("column {name}")))?;
             let mut used = roles(self, place)?;
             used.extend(uses(self, place, &places)?);
             if !used.is_empty() {
@@ -163,13 +169,16 @@ impl ChangeDraft {
             // Positions change when columns before them are dropped, so each is searched anew. A
             // column may have gone with the struct around it.
             if let Ok(place) = ColumnPlace::find(&self.schema, &quoted_path(path)) {
-                let (index, siblings) = place.siblings(&mut self.schema, "place of their own")?;
-                if siblings.len() == 1 {
-                    let message =
-                        format!("column {}: it is the last one, and a table or struct needs at least one", place.name());
-                    return Err(Error::invalid_input(message));
-                }
-                siblings.remove(index);
+                self.with_lengths(&place, |draft| {
+                    let (index, siblings) = place.siblings(&mut draft.schema, "place of their own")?;
+                    if siblings.len() == 1 {
+                        let message =
+                            format!("column {}: it is the last one, and a table or struct needs at least one", place.name());
+                        return Err(Error::invalid_input(message));
+                    }
+                    siblings.remove(index);
+                    Ok(())
+                })?;
             }
         }
         if self.schema.fields.iter().all(|field| self.metadata.partition_columns.contains(&field.name)) {
@@ -185,19 +194,20 @@ impl ChangeDraft {
     pub(super) fn move_column(&mut self, column: &str, position: &Position) -> Result<()> {
         let place = ColumnPlace::find(&self.schema, column)?;
         let name = place.name();
-        if !place.is_top_level() {
-            self.refuse_lengths_around_field(&place).map_err(|error| error.within(format!("column {name}")))?;
-        }
-        let (index, siblings) = place.siblings(&mut self.schema, "position")?;
-        let field = siblings.remove(index);
-        let found = match position {
-            Position::After(other) if other.to_lowercase() == field.name.to_lowercase() => {
-                return Err(Error::invalid_input(format!("column {name}: it cannot be moved behind itself")));
-            }
-            position => position.index(&name, siblings)?,
-        };
-        siblings.insert(found, field.clone());
-        if found != index {
+        let (index, found) = self.with_lengths(&place, |draft| {
+            let (index, siblings) = place.siblings(&mut draft.schema, "position")?;
+            let field = siblings.remove(index);
+            let found = match position {
+                Position::After(other) if other.to_lowercase() == field.name.to_lowercase() => {
+                    return Err(Error::invalid_input(format!("column {name}: it cannot be moved behind itself")));
+                }
+                position => position.index(&name, siblings)?,
+            };
+            siblings.insert(found, field);
+            Ok((index, found))
+        })?;
+        let moved = place.siblings(&mut self.schema, "position")?.1.get(found).cloned();
+        if let (true, Some(field)) = (found != index, moved) {
             self.changed(&place, &field, Some(position.in_history()));
         }
         Ok(())
@@ -286,33 +296,27 @@ impl ChangeDraft {
 
     /// Records a change of a column in the history.
     pub(super) fn changed(&mut self, place: &ColumnPlace, field: &StructField, position: Option<String>) {
-        self.history.push(HistoryEntry::ChangeColumn { column: column_in_history(&place.names, field), position });
-    }
-
-    fn refuse_lengths_around_field(&mut self, place: &ColumnPlace) -> Result<()> {
-        if place.is_top_level() { Ok(()) } else { self.refuse_lengths_around(place) }
-    }
-
-    /// Refuses to change the fields inside a column with CHAR and VARCHAR strings. Its metadata
-    /// lists the types of all its fields by their position.
-    fn refuse_lengths_around(&mut self, place: &ColumnPlace) -> Result<()> {
-        let top = place.top_level();
-        let field = top.field(&mut self.schema, "metadata")?;
-        match field.metadata.contains_key(CHAR_VARCHAR) {
-            true => Err(Error::invalid_input(format!(
-                "the fields inside {} cannot be changed, because it has strings of limited length (char or varchar)",
-                top.name()
-            ))),
-            false => Ok(()),
+        let mut column = column_in_history(&place.names, field);
+        // Delta Spark gives a column that is added its id later, and leaves it in one that is changed.
+        for key in [PHYSICAL_NAME, FIELD_ID, NESTED_IDS] {
+            if let (Some(value), Some(metadata)) = (field.metadata.get(key), column["metadata"].as_object_mut()) {
+                metadata.insert(key.to_owned(), value.clone());
+            }
         }
+        self.history.push(HistoryEntry::ChangeColumn { column, position });
     }
-}
 
-/// Refuses CHAR and VARCHAR inside a struct, because the column around it keeps the lengths.
-fn refuse_lengths_inside(place: &NewPlace) -> Result<()> {
-    match &place.parent {
-        Some(_) => Err(Error::invalid_input("a field of a struct cannot be added with char or varchar; add it as string")),
-        None => Ok(()),
+    /// Makes a change at a place. If that is inside a column with CHAR and VARCHAR strings, the lengths
+    /// of these follow the change.
+    pub(super) fn with_lengths<T>(&mut self, place: &ColumnPlace, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if place.is_top_level() {
+            return change(self);
+        }
+        let around = place.top_level();
+        spread(around.field(&mut self.schema, "lengths")?);
+        let changed = change(self)?;
+        gather(around.field(&mut self.schema, "lengths")?);
+        Ok(changed)
     }
 }
 

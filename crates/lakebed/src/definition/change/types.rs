@@ -31,7 +31,10 @@ impl ChangeDraft {
         self.check_widening(&name, *from, *to)?;
         self.refuse_computed(&place)?;
         refuse_used(&name, &format!("changed to {to}"), uses(self, &place, &[])?)?;
-        *place.data_type(&mut self.schema)? = data_type.clone();
+        self.with_lengths(&place, |draft| {
+            *place.data_type(&mut draft.schema)? = data_type.clone();
+            Ok(())
+        })?;
         let (nearest, rest) = place.nearest_field(&self.schema)?;
         let field = nearest.field(&mut self.schema, "types")?;
         let mut change = json!({ "toType": to.to_string(), "fromType": from.to_string() });
