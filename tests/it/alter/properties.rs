@@ -33,6 +33,44 @@ async fn properties_bring_their_features() {
 }
 
 #[tokio::test]
+async fn iceberg_property_needs_files_that_iceberg_reads() {
+    let (first, second) = (("delta.enableIcebergCompatV1", "true"), ("delta.enableIcebergCompatV2", "true"));
+    let mapping = ("delta.columnMapping.mode", "name");
+    let invalid = ErrorKind::InvalidInput;
+    let lake = Lake::new(false).await;
+    let remedy = "write the rows to a new table with this property";
+    let expected = format!(
+        "property delta.enableIcebergCompatV2: the table has data files that were not written for readers of Iceberg; {remedy}"
+    );
+    check_refused(&lake, lake.table.alter().set_properties([mapping, second]), invalid.clone(), &expected).await;
+    lake.table.alter().set_properties([mapping, first]).run().await.unwrap();
+    let snapshot = lake.table.snapshot().await.unwrap();
+    assert_eq!(supported_features(snapshot.protocol()), ["appendOnly", "columnMapping", "icebergCompatV1", "invariants"]);
+    let switch = [("delta.enableIcebergCompatV1", "false"), second];
+    check_refused(&lake, lake.table.alter().set_properties(switch), invalid.clone(), &expected).await;
+
+    let partitioned = Lake::with(&[], Some("v")).await;
+    let expected = format!(
+        "property delta.enableIcebergCompatV1: the table has data files without its partition columns, which readers of Iceberg \
+         need; {remedy}"
+    );
+    check_refused(&partitioned, partitioned.table.alter().set_properties([mapping, first]), invalid.clone(), &expected).await;
+
+    let vectors = Lake::with(&[("delta.enableDeletionVectors", true)], None).await;
+    let off = ("delta.enableDeletionVectors", "false");
+    let expected =
+        "property delta.enableIcebergCompatV1: the table has the table feature deletionVectors; drop that feature first";
+    check_refused(&vectors, vectors.table.alter().set_properties([mapping, first, off]), invalid, expected).await;
+
+    let empty = Lake::new(false).await;
+    empty.table.delete().run().await.unwrap();
+    empty.table.alter().add_column("l", "array<int>").set_properties([mapping, second]).run().await.unwrap();
+    let snapshot = empty.table.snapshot().await.unwrap();
+    let ids = &snapshot.schema().field("l").unwrap().metadata["delta.columnMapping.nested.ids"];
+    assert_eq!(ids, &json!({"l.element": 4}));
+}
+
+#[tokio::test]
 async fn properties_that_make_no_sense_are_refused() {
     let lake = Lake::new(false).await;
     let refused = [
@@ -41,7 +79,7 @@ async fn properties_that_make_no_sense_are_refused() {
         (
             "delta.enableIcebergCompatV2",
             "true",
-            "property delta.enableIcebergCompatV2: only a new table can have it, because the files of this table may not be those that Iceberg needs",
+            "delta.enableIcebergCompatV2: set delta.columnMapping.mode to name or id as well",
         ),
         (
             "delta.columnMapping.mode",

@@ -1,9 +1,11 @@
-//! Checks the rows of a table against conditions that a change adds. Statistics decide first. Only
-//! files that may hold a row that breaks a condition are read.
+//! Checks the rows and files of a table against conditions that a change adds. Statistics decide
+//! first. Only files that may hold a row that breaks a condition are read.
 
 use std::sync::Arc;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use futures::TryStreamExt;
 use lakebed_expr::{Filter, Options, filter_schema, parse_filter};
 
@@ -26,6 +28,19 @@ pub(super) async fn check_rows(snapshot: &Snapshot, checks: &[RowCheck]) -> Resu
                     return Err(Error::invalid_input(message.clone()));
                 }
             }
+            RowCheck::NoFiles(message) => {
+                read.all();
+                let mut files = snapshot.scan().files().await?;
+                while let Some(batch) = files.try_next().await? {
+                    if batch.num_rows() > 0 {
+                        return Err(Error::invalid_input(message.clone()));
+                    }
+                }
+            }
+            RowCheck::CountedFiles { what } => {
+                read.all();
+                refuse_uncounted(snapshot, what).await?;
+            }
             RowCheck::Every { what, condition } => {
                 let breaking = Arc::new(breaking(snapshot, what, condition)?);
                 read.matching(snapshot.pruner(&breaking)?);
@@ -34,6 +49,26 @@ pub(super) async fn check_rows(snapshot: &Snapshot, checks: &[RowCheck]) -> Resu
         }
     }
     Ok(read)
+}
+
+/// Refuses files without a count of their rows in the log, and files with deleted rows.
+async fn refuse_uncounted(snapshot: &Snapshot, what: &str) -> Result<()> {
+    let mut files = snapshot.scan().files().await?;
+    while let Some(batch) = files.try_next().await? {
+        let column = |name: &str| batch.column_by_name(name).ok_or_else(|| Error::internal("a file without its counts"));
+        let (counts, deleted) = (column("num_records")?, column("deleted_records")?.as_primitive::<Int64Type>());
+        let is_broken = |row: &usize| counts.is_null(*row) || deleted.values().get(*row).is_some_and(|deleted| *deleted > 0);
+        if let Some(row) = (0..batch.num_rows()).find(is_broken) {
+            let (reason, remedy) = if counts.is_null(row) {
+                ("has no count of its rows in the log", "repair the statistics of the table first")
+            } else {
+                ("has a deletion vector", "drop the table feature deletionVectors first")
+            };
+            let path = column("path")?.as_string::<i32>().value(row);
+            return Err(Error::invalid_input(format!("{what}: file {path} {reason}; {remedy}")));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the filter of rows that do not meet a condition. A condition that is null is not met.

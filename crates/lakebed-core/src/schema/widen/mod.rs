@@ -80,6 +80,13 @@ fn below(path: &[String], name: &str) -> Vec<String> {
     path.iter().cloned().chain([name.to_owned()]).collect()
 }
 
+/// Returns the changes in the history of a field's type: the type before and after each.
+pub fn steps(field: &StructField) -> Vec<(PrimitiveType, PrimitiveType)> {
+    let Some(Value::Array(changes)) = field.metadata.get(TYPE_CHANGES) else { return Vec::new() };
+    let named = |change: &Value, key: &str| change.get(key).and_then(Value::as_str).and_then(parse_primitive_name);
+    changes.iter().filter_map(|change| Some((named(change, "fromType")?, named(change, "toType")?))).collect()
+}
+
 /// Returns the schema without the history of its types. Its files must have the types of the schema.
 pub fn without_type_changes(schema: &StructType) -> StructType {
     let field = |field: &StructField| {

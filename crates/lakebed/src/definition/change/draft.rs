@@ -28,11 +28,18 @@ pub(super) struct ChangeDraft {
     pub(super) history: Vec<HistoryEntry>,
 }
 
-/// A condition on the rows that the table has.
+/// A condition on the rows and files that the table has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowCheck {
     /// The table must have no rows. The text is the error if it has rows.
     NoRows(String),
+    /// The table must have no data files. The text is the error if it has one.
+    NoFiles(String),
+    /// Every data file must have a count of its rows in the log, and no deleted rows.
+    CountedFiles {
+        /// What needs this, for messages.
+        what: String,
+    },
     /// Every row must meet a condition.
     Every {
         /// The condition in messages, such as `CHECK constraint positive (id > 0)`.

@@ -11,6 +11,7 @@ mod draft;
 mod statistics;
 mod dependents;
 mod columns;
+mod iceberg;
 mod types;
 mod constraints;
 mod properties;
@@ -101,7 +102,8 @@ fn complete(base: &Definition, draft: ChangeDraft, env: &Env) -> Result<ChangedD
         check_columns(&schema, &properties)?;
     }
     check_iceberg(&schema, &properties)?;
-    if changes_schema {
+    // Iceberg V2 needs ids for elements, keys and values, too.
+    if changes_schema || (properties.iceberg_compat_v2 && !before.iceberg_compat_v2) {
         let schema = with_mapping(&schema, &properties, &mut metadata.configuration, env);
         metadata.schema_string = schema.to_json();
         // A schema that cannot be parsed again must not become the schema of a table.

@@ -43,7 +43,7 @@ impl ChangeDraft {
         self.features.extend(given.features);
         let after = self.properties()?;
         self.change_mapping_mode(&before, &after)?;
-        refuse_iceberg(&before, &after)?;
+        self.check_newly_iceberg(&before, &after)?;
         if let (Some(list), true) =
             (&after.data_skipping_stats_columns, given.configuration.contains_key("delta.dataSkippingStatsColumns"))
         {
@@ -165,19 +165,5 @@ impl ChangeDraft {
         let highest = Some(mapping.max_column_id.to_string());
         self.metadata.configuration.insert("delta.columnMapping.maxColumnId".to_owned(), highest);
         Ok(())
-    }
-}
-
-/// Refuses to make an existing table readable for Iceberg. Its files would have to be rewritten.
-fn refuse_iceberg(before: &TableProperties, after: &TableProperties) -> Result<()> {
-    let newly = [
-        (!before.iceberg_compat_v1 && after.iceberg_compat_v1, "delta.enableIcebergCompatV1"),
-        (!before.iceberg_compat_v2 && after.iceberg_compat_v2, "delta.enableIcebergCompatV2"),
-    ];
-    match newly.into_iter().find(|(is_new, _)| *is_new) {
-        Some((_, name)) => Err(Error::invalid_input(format!(
-            "property {name}: only a new table can have it, because the files of this table may not be those that Iceberg needs"
-        ))),
-        None => Ok(()),
     }
 }

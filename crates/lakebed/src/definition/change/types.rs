@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::columns::refuse_used;
 use super::dependents::uses;
 use super::draft::ChangeDraft;
+use super::iceberg::is_widening_of_iceberg;
 use super::place::ColumnPlace;
 use super::value::ColumnType;
 use crate::{Error, Result};
@@ -141,16 +142,6 @@ fn is_text(primitive: PrimitiveType) -> bool {
 fn bound(words: &str) -> Option<(&str, u32)> {
     let (kind, length) = words.trim().strip_suffix(')')?.split_once('(')?;
     Some((kind.trim(), length.trim().parse().ok()?))
-}
-
-/// PROTOCOL "Type Widening": the changes that Iceberg knows too.
-fn is_widening_of_iceberg(from: PrimitiveType, to: PrimitiveType) -> bool {
-    use PrimitiveType as P;
-    match (from, to) {
-        (P::Byte | P::Short, P::Short | P::Integer | P::Long) | (P::Integer, P::Long) | (P::Float, P::Double) => true,
-        (P::Decimal { scale, .. }, P::Decimal { scale: finer, .. }) => scale == finer,
-        _ => false,
-    }
 }
 
 fn nested(name: &str, old: &DataType, new: &DataType) -> Error {
