@@ -335,7 +335,9 @@ async fn transaction_puts_one_commit_and_lists_once() {
 #[tokio::test]
 async fn missing_table_cannot_begin_transaction() {
     let lake = Lake::empty();
-    assert!(matches!(lake.table.transaction().begin().await.unwrap_err().kind(), ErrorKind::TableNotFound));
+    let expected = "a transaction begins on a version of a table, so create the table first: memory://kit/t: there is no Delta table \
+                    here (no commits in _delta_log)";
+    check_error(lake.table.transaction().begin().await, ErrorKind::TableNotFound, expected);
 }
 
 #[tokio::test]

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_row::{OwnedRow, RowConverter, SortField};
+use arrow_row::{RowConverter, Rows, SortField};
 use futures::TryStreamExt;
 use lakebed_core::action::{Add, Cdc};
 
-use super::net_changes::{NetChanges, OperationChanges};
+use super::net_changes::{BUCKETS, BucketChanges, NetChanges};
+use super::row_log::Row;
 use crate::rows::deleted::DeletedRows;
 use crate::rows::rewrite::{Moves, RecordedChange, Rewrite};
 use crate::rows::shape::Shape;
 use crate::rows::target::Target;
+use crate::runtime::memory::MemoryBudget;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ChangeType, FileChange, FileRows, RowColumn, RowColumnKind, ScanFile, ScanSpec};
 use crate::transaction::UpdatedRows;
@@ -27,6 +29,9 @@ const CHANGE: &str = "\u{0}change";
 
 /// The number of changes that are written at a time.
 const ROWS_AT_ONCE: usize = 8192;
+
+/// The changed rows may take a quarter of the memory budget. If there are more, they spill.
+const MEMORY_SHARE: u64 = 4;
 
 /// Writes the net changes of these operations, with the columns of the last of them.
 pub(super) async fn net_change_files(pending: &Snapshot, operations: &[StagedOperation]) -> Result<Vec<WrittenFile>> {
@@ -45,24 +50,29 @@ async fn write(pending: &Snapshot, target: &Target, operations: &[StagedOperatio
     let schema = target.rules.loose_schema()?;
     let fields = schema.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
     let changes = Changes { pending, target, converter: RowConverter::new(fields)?, shape: Arc::clone(rewrite.shape()) };
-    let mut net = NetChanges::default();
+    // The budget is not reserved, because the files are read meanwhile, which needs it.
+    let mut net = NetChanges::new(MemoryBudget::of_process().limit_bytes() / MEMORY_SHARE);
     for operation in operations {
-        net.then(changes.of(operation).await?);
+        changes.add(operation, &mut net).await?;
+        net.end_operation().await?;
     }
-    let OperationChanges { deleted, inserted, updated } = net.finish();
     let converter = changes.converter;
-    let batch = |rows: &mut dyn Iterator<Item = &OwnedRow>| -> Result<RecordBatch> {
-        let columns = converter.convert_rows(rows.map(OwnedRow::row))?;
+    let parser = converter.parser();
+    let batch = |rows: &mut dyn Iterator<Item = &Row>| -> Result<RecordBatch> {
+        let columns = converter.convert_rows(rows.map(|row| parser.parse(row)))?;
         Ok(RecordBatch::try_new(Arc::clone(&schema), columns)?)
     };
-    for (rows, change) in [(&deleted, RecordedChange::Delete), (&inserted, RecordedChange::Insert)] {
-        for rows in rows.chunks(ROWS_AT_ONCE) {
-            rewrite.record(&batch(&mut rows.iter())?, change).await?;
+    for number in 0..BUCKETS {
+        let BucketChanges { deleted, inserted, updated } = net.take_bucket(number).await?;
+        for (rows, change) in [(&deleted, RecordedChange::Delete), (&inserted, RecordedChange::Insert)] {
+            for rows in rows.chunks(ROWS_AT_ONCE) {
+                rewrite.record(&batch(&mut rows.iter())?, change).await?;
+            }
         }
-    }
-    for rows in updated.chunks(ROWS_AT_ONCE) {
-        rewrite.record(&batch(&mut rows.iter().map(|(before, _)| before))?, RecordedChange::Before).await?;
-        rewrite.record(&batch(&mut rows.iter().map(|(_, after)| after))?, RecordedChange::After).await?;
+        for rows in updated.chunks(ROWS_AT_ONCE) {
+            rewrite.record(&batch(&mut rows.iter().map(|(before, _)| before))?, RecordedChange::Before).await?;
+            rewrite.record(&batch(&mut rows.iter().map(|(_, after)| after))?, RecordedChange::After).await?;
+        }
     }
     Ok(())
 }
@@ -76,10 +86,10 @@ struct Changes<'a> {
 }
 
 impl Changes<'_> {
-    async fn of(&self, StagedOperation { draft, updated, .. }: &StagedOperation) -> Result<OperationChanges<OwnedRow>> {
-        let mut changes = OperationChanges::default();
+    /// Adds the changes of an operation to the net changes.
+    async fn add(&self, StagedOperation { draft, updated, .. }: &StagedOperation, net: &mut NetChanges) -> Result<()> {
         if !draft.cdc.is_empty() {
-            return self.recorded(&draft.cdc, updated.as_deref()).await;
+            return self.add_recorded(&draft.cdc, updated.as_deref(), net).await;
         }
         let partitions = self.pending.physical_partition_columns();
         let mut removed = Vec::new();
@@ -90,28 +100,28 @@ impl Changes<'_> {
             let only = Some(FileRows::Known(Arc::new(change.deleted.clone())));
             removed.push(ScanFile { deletion_vector: None, only, ..ScanFile::new(change.before.clone(), None)? });
         }
-        changes.deleted = self.rows_of(removed).await?;
         let added = draft.adds.iter().filter(|add| add.data_change).map(|add: &Add| ScanFile::new(add.clone(), None));
-        changes.inserted = self.rows_of(added.collect::<Result<_>>()?).await?;
-        Ok(changes)
+        let added = added.collect::<Result<Vec<_>>>()?;
+        for (files, is_insert) in [(removed, false), (added, true)] {
+            if files.is_empty() {
+                continue;
+            }
+            let spec = self.pending.scan().spec();
+            let mut batches = read_files(self.pending.store(), &spec, files, ReadOptions::default())?;
+            while let Some(batch) = batches.try_next().await? {
+                let rows = self.compared(&batch)?;
+                match is_insert {
+                    true => net.insert(bytes_of(&rows)).await?,
+                    false => net.delete(bytes_of(&rows)).await?,
+                }
+            }
+        }
+        Ok(())
     }
 
-    async fn rows_of(&self, files: Vec<ScanFile>) -> Result<Vec<OwnedRow>> {
-        let mut all = Vec::new();
-        if files.is_empty() {
-            return Ok(all);
-        }
-        let spec = self.pending.scan().spec();
-        let mut batches = read_files(self.pending.store(), &spec, files, ReadOptions::default())?;
-        while let Some(batch) = batches.try_next().await? {
-            all.extend(self.compared(&batch)?);
-        }
-        Ok(all)
-    }
-
-    /// Reads the changes that an operation recorded. The pairs of updated rows were kept, because
-    /// the files do not tell them.
-    async fn recorded(&self, cdc: &[Cdc], updated: Option<&UpdatedRows>) -> Result<OperationChanges<OwnedRow>> {
+    /// Adds the changes that an operation recorded. The pairs of updated rows were kept, because the
+    /// files do not tell them.
+    async fn add_recorded(&self, cdc: &[Cdc], updated: Option<&UpdatedRows>, net: &mut NetChanges) -> Result<()> {
         let change = Some(FileChange { change_type: ChangeType::InFile, version: self.pending.version(), timestamp_ms: 0 });
         let file = |cdc: &Cdc| ScanFile {
             path: cdc.path.clone(),
@@ -122,42 +132,46 @@ impl Changes<'_> {
         };
         let kind = RowColumn::new(RowColumnKind::ChangeType, CHANGE);
         let spec = ScanSpec { row_columns: vec![kind], ..self.pending.scan().spec() };
-        let mut changes = OperationChanges::default();
         let mut images = 0;
         let files = cdc.iter().map(file).collect();
         let mut batches = read_files(self.pending.store(), &spec, files, ReadOptions::default())?;
         while let Some(batch) = batches.try_next().await? {
             let kinds = batch.column_by_name(CHANGE).map(|kinds| kinds.as_string::<i32>().clone());
             let kinds = kinds.ok_or_else(|| Error::internal("change data without the types of changes"))?;
-            for (row, kind) in self.compared(&batch)?.into_iter().zip(&kinds) {
-                match kind {
-                    Some("insert") => changes.inserted.push(row),
-                    Some("delete") => changes.deleted.push(row),
-                    _ => images += 1,
-                }
-            }
+            let rows = self.compared(&batch)?;
+            let of_kind = |wanted: &'static str| {
+                bytes_of(&rows).zip(&kinds).filter(move |(_, kind)| *kind == Some(wanted)).map(|(row, _)| row)
+            };
+            net.insert(of_kind("insert")).await?;
+            net.delete(of_kind("delete")).await?;
+            images += kinds.iter().filter(|kind| !matches!(kind, Some("insert" | "delete"))).count() as u64;
         }
+        let mut pairs = 0;
         if let Some(updated) = updated {
             for number in 0..updated.len() {
                 let Some([before, after]) = updated.read(number).await? else { break };
-                changes.updated.extend(self.compared(&before)?.into_iter().zip(self.compared(&after)?));
+                let (before, after) = (self.compared(&before)?, self.compared(&after)?);
+                pairs += before.num_rows().min(after.num_rows()) as u64;
+                net.update(bytes_of(&before).zip(bytes_of(&after))).await?;
             }
         }
-        let pairs = updated.map_or(0, UpdatedRows::rows);
-        if images != 2 * pairs || changes.updated.len() as u64 != pairs {
-            let message = format!("{images} images of updated rows in change data files, but {pairs} updated rows");
+        let expected = updated.map_or(0, UpdatedRows::rows);
+        if images != 2 * expected || pairs != expected {
+            let message = format!("{images} images of updated rows in change data files, but {expected} updated rows");
             return Err(Error::internal(message));
         }
-        Ok(changes)
+        Ok(())
     }
 
     /// Returns rows in the form in which the table stores them, so that equal rows compare as equal.
-    fn compared(&self, batch: &RecordBatch) -> Result<Vec<OwnedRow>> {
+    fn compared(&self, batch: &RecordBatch) -> Result<Rows> {
         let rows = self.shape.written(batch)?;
         let stored = rows.columns().iter().enumerate();
         let stored = stored.map(|(place, values)| self.target.rules.stored_form(place, Arc::clone(values)));
-        let columns = stored.collect::<Result<Vec<_>>>()?;
-        let rows = self.converter.convert_columns(&columns)?;
-        Ok(rows.iter().map(|row| row.owned()).collect())
+        Ok(self.converter.convert_columns(&stored.collect::<Result<Vec<_>>>()?)?)
     }
+}
+
+fn bytes_of(rows: &Rows) -> impl Iterator<Item = &[u8]> {
+    rows.iter().map(|row| row.data())
 }

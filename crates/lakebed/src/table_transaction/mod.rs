@@ -5,9 +5,10 @@
 //! committed as a transaction of one operation would be: on top of what others committed meanwhile,
 //! unless that conflicts. Begin with [`Table::transaction`].
 
+mod row_log;
+mod net_changes;
 mod feed;
 mod finish;
-mod net_changes;
 mod outcome;
 
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::snapshot::Stage;
 use crate::transaction::staged::StagedOperations;
 use crate::transaction::{Application, CommitSettings, InfoEntries, ReadSet, Standing};
 use crate::upkeep::UpkeepOptions;
-use crate::{Error, Result, Scan, Snapshot, Table};
+use crate::{Error, ErrorKind, Result, Scan, Snapshot, Table};
 
 pub use outcome::{OperationOutcome, TransactionOutcome};
 
@@ -140,11 +141,15 @@ impl BeginTransaction {
 
     /// Begins the transaction. The result is `None` if the table knows the transaction already: its
     /// identifier was committed before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TableNotFound`] if there is no table. Create it first, with
+    /// [`Table::create`](crate::Table::create).
     pub async fn begin(self) -> Result<Option<TableTransaction>> {
         let Self { table, options } = self;
         table.refuse_in_transaction("another transaction")?;
         options.txn.as_ref().map_or(Ok(()), Application::check)?;
-        let base = table.snapshot().await?.by_log().await?;
+        let base = table.snapshot().await.map_err(create_first)?.by_log().await?;
         if let Some(application) = &options.txn {
             match application.standing(&base, None).await? {
                 Standing::New => {}
@@ -194,6 +199,14 @@ impl Drop for TableTransaction {
 impl std::fmt::Debug for TableTransaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TableTransaction").field("base", &self.base).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Says what to do if there is no table yet.
+fn create_first(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::TableNotFound => error.within("a transaction begins on a version of a table, so create the table first"),
+        _ => error,
     }
 }
 
