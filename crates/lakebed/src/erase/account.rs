@@ -18,8 +18,22 @@ pub(super) struct Account {
     pub(super) presence: Presence,
 }
 
+/// The number of attempts to read the log while others delete what is out of date.
+const ATTEMPTS: usize = 5;
+
 impl Account {
+    /// Reads the log. If a file was deleted since the log was listed, it is listed again.
     pub(super) async fn read(search: &LogSearch<'_>) -> Result<Self> {
+        for _ in 1..ATTEMPTS {
+            match Self::read_once(search).await {
+                Err(error) if error.is_not_found() => {}
+                read => return read,
+            }
+        }
+        Self::read_once(search).await
+    }
+
+    async fn read_once(search: &LogSearch<'_>) -> Result<Self> {
         let found = search.run().await?;
         let presence = Presence::read(search.table, &found).await?;
         Ok(Self { found, presence })
