@@ -173,3 +173,39 @@ async fn shallow_clone_of_many_files_is_whole() {
     let checked = target.check().level(Level::State).run().await.unwrap();
     assert_eq!(checked.findings, []);
 }
+
+/// Returns the statistics of the added files.
+fn statistics(actions: &[Action]) -> Vec<Value> {
+    let added = actions.iter().filter_map(|action| match action {
+        Action::Add(add) => Some(serde_json::from_str(add.stats.as_deref().unwrap_or("null")).unwrap()),
+        _ => None,
+    });
+    let mut all: Vec<Value> = added.collect();
+    all.sort_by_key(|stats| stats["minValues"]["id"].as_i64());
+    all
+}
+
+#[tokio::test]
+async fn statistics_in_checkpoint_structs_stay() {
+    let properties = [
+        ("delta.enableDeletionVectors", true),
+        ("delta.checkpoint.writeStatsAsJson", false),
+        ("delta.checkpoint.writeStatsAsStruct", true),
+    ];
+    let lake = Lake::with(&properties, None).await;
+    let written = [lake.actions(0).await.unwrap(), lake.actions(1).await.unwrap()].concat();
+    lake.table.snapshot().await.unwrap().checkpoint().await.unwrap();
+    let other = lake.process(7);
+    let source = other.snapshot().await.unwrap();
+    for (name, options) in [("shallow", shallow()), ("deep", CloneOptions::default())] {
+        let target = beside(&lake, name);
+        source.clone_to(&target).options(options).run().await.unwrap();
+        let lines = target.store().get(&Path::from(format!("{name}/_delta_log/00000000000000000000.json"))).await.unwrap();
+        let cloned = lakebed_core::action::json::parse_commit(&lines, "commit").unwrap();
+        assert_eq!(statistics(&cloned), statistics(&written), "{name}");
+    }
+    other.delete().filter("id = 3").run().await.unwrap();
+    let mut expected = statistics(&written).remove(0);
+    expected["tightBounds"] = json!(false);
+    assert_eq!(statistics(&lake.actions(2).await.unwrap()), [expected]);
+}

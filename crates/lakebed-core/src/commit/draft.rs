@@ -5,6 +5,7 @@
 //! [`Draft::render`] is called, so that a retry after a conflict needs no corrections.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -13,7 +14,7 @@ use crate::dv::DeletionVector;
 use crate::error::ConflictKind;
 use crate::feature::downgrade::{CHECKPOINT_PROTECTION, PROTECTED_BEFORE};
 use crate::feature::supported_features;
-use crate::log::files::FileBatch;
+use crate::log::files::{FileBatch, column};
 use crate::property::{IsolationLevel, TableProperties};
 use crate::{Error, ErrorKind, Result};
 
@@ -335,7 +336,12 @@ fn tombstone(path: &str, now_ms: i64) -> Remove {
 impl FileBatch {
     /// Returns the files as actions.
     pub fn to_adds(&self) -> Result<Vec<Add>> {
-        let actions = crate::log::checkpoint::file_actions(&self.as_checkpoint()?, "_delta_log")?;
+        // An action has its statistics as JSON.
+        let files = match self.column(column::STATS_PARSED) {
+            Some(_) => self.with_column(column::STATS, Arc::new(self.stat_texts()?))?,
+            None => self.clone(),
+        };
+        let actions = crate::log::checkpoint::file_actions(&files.as_checkpoint()?, "_delta_log")?;
         actions
             .into_iter()
             .map(|action| match action {

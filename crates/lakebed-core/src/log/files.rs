@@ -180,6 +180,14 @@ impl FileBatch {
         Ok(Self { batch: self.batch.project(&positions)? })
     }
 
+    /// Returns the files with this column in place of the one of this name.
+    pub fn with_column(&self, name: &str, array: ArrayRef) -> Result<Self> {
+        let schema = self.batch.schema();
+        let others = schema.fields().iter().zip(self.batch.columns()).filter(|(field, _)| field.name() != name);
+        let others = others.map(|(field, array)| (field.name().clone(), Arc::clone(array)));
+        Self::new(RecordBatch::try_from_iter(others.chain([(name.to_owned(), array)]))?)
+    }
+
     /// Returns the files for which `keep` is true.
     pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         Ok(Self { batch: arrow_select::filter::filter_record_batch(&self.batch, keep)? })
@@ -261,6 +269,19 @@ impl FileBatch {
         match self.column(name) {
             Some(array) => plain_text(array),
             None => Ok(StringArray::new_null(self.len())),
+        }
+    }
+
+    /// Returns for each file its statistics as JSON. The JSON is made from the struct if the log has
+    /// only that.
+    pub fn stat_texts(&self) -> Result<StringArray> {
+        let written = self.texts(column::STATS)?;
+        match self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt()) {
+            Some(parsed) if written.null_count() > 0 => {
+                let made = stats::struct_to_json(parsed);
+                Ok(written.iter().zip(&made).map(|(text, made)| text.or(made)).collect())
+            }
+            _ => Ok(written),
         }
     }
 
@@ -377,7 +398,7 @@ fn map_texts(map: &MapArray, wanted: &str) -> Result<StringArray> {
     Ok(builder.finish())
 }
 
-fn plain_text(array: &ArrayRef) -> Result<StringArray> {
+pub(super) fn plain_text(array: &ArrayRef) -> Result<StringArray> {
     Ok(arrow_cast::cast(array, &ArrowType::Utf8)?.as_string::<i32>().clone())
 }
 

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use super::cast::cast_to_field;
 use super::columns;
-use super::stats::{ParsedStats, stat_texts};
+use super::stats::ParsedStats;
 use super::table_head::TableHead;
 use crate::feature::supported_features;
 use crate::log::files::{FileBatch, column};
@@ -73,7 +73,7 @@ impl FileRows {
 
     /// Returns the rows of the table's files.
     pub(super) fn adds(&self, files: &FileBatch) -> Result<StructArray> {
-        let texts = stat_texts(files);
+        let texts = files.stat_texts()?;
         let fields = fields_of(&self.add)?;
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
         for field in fields {

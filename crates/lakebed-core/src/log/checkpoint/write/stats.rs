@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringArray, StructArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
 use super::columns::{flag, group, long};
 use crate::Result;
-use crate::log::files::{FileBatch, column};
+use crate::log::files::column;
 use crate::schema::PrimitiveType;
 use crate::stats::{self, IndexedColumn, IndexedKind, StatColumn, StatKind};
 
@@ -43,22 +42,6 @@ impl ParsedStats {
     pub(super) fn parse(&self, texts: &StringArray) -> Result<StructArray> {
         let arrays = stats::from_json_as_written(texts, &self.leaves);
         assemble(&self.fields, &mut arrays.into_iter())
-    }
-}
-
-/// Returns the JSON of each file's statistics. It is built from the struct if a checkpoint has only
-/// that.
-pub(super) fn stat_texts(files: &FileBatch) -> StringArray {
-    let written = files.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
-    let parsed = files.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
-    match (written, parsed) {
-        (Some(texts), _) if texts.null_count() == 0 => texts.clone(),
-        (Some(texts), Some(parsed)) => {
-            texts.iter().zip(&stats::struct_to_json(parsed)).map(|(text, made)| text.or(made)).collect()
-        }
-        (Some(texts), None) => texts.clone(),
-        (None, Some(parsed)) => stats::struct_to_json(parsed),
-        (None, None) => StringArray::new_null(files.len()),
     }
 }
 
