@@ -6,9 +6,10 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use lakebed::check::Level;
 use lakebed::clone::{CloneMode, CloneOptions};
+use lakebed::file_progress::FileProgress;
 use lakebed::{Env, ErrorKind, Table};
 use lakebed_core::action::Action;
-use lakebed_io::store::{Store, StoreOptions};
+use lakebed_io::store::{PutOutcome, Store, StoreOptions};
 use lakebed_tests::action::{add, metadata, protocol, vector, with, with_vector};
 use lakebed_tests::lake::{Rows, rows_of, stream};
 use lakebed_tests::{Lake, TableBuilder};
@@ -132,8 +133,9 @@ async fn commit_adds_each_path_once() {
 /// More files than are rendered together, and enough for a checkpoint.
 const MANY: u64 = 50_001;
 
-#[tokio::test]
-async fn shallow_clone_of_many_files_is_whole() {
+/// Returns a table with so many files that the lines of a clone do not stay in memory, and that its
+/// checkpoint has several row groups.
+async fn table_of_many_files() -> TableBuilder {
     let features = ["deletionVectors", "domainMetadata", "rowTracking"];
     let tracked = metadata(&["id long"], &[], &[("delta.enableRowTracking", "true")]);
     let builder = TableBuilder::with(protocol(&["deletionVectors"], &features), tracked);
@@ -141,14 +143,39 @@ async fn shallow_clone_of_many_files_is_whole() {
         let stats = json!({"numRecords": number % 3 + 1}).to_string();
         let file = with(
             add(&format!("part-{number}")),
-            json!({"size": number, "stats": stats, "baseRowId": 9, "defaultRowCommitVersion": 0}),
+            json!({"size": number, "stats": stats, "tags": {"note": "n".repeat(600)}, "baseRowId": 9, "defaultRowCommitVersion": 0}),
         );
         if number % 1000 == 7 { with_vector(file, vector("u", "ab^-aqEH.-t@S}K{vb[*k^", 1)) } else { file }
     };
     let mark = json!({"rowIdHighWaterMark": 9}).to_string();
     let domain = json!({"domainMetadata": {"domain": "delta.rowTracking", "configuration": mark, "removed": false}});
     builder.commit(&(0..MANY).map(file).chain([domain]).collect::<Vec<Value>>()).await;
-    let source = builder.table().snapshot().await.unwrap();
+    builder
+}
+
+#[tokio::test]
+async fn lost_race_leaves_no_checkpoint_behind() {
+    let source = table_of_many_files().await.table().snapshot().await.unwrap();
+    let target = Table::at("memory://clones/of_loser").build().unwrap();
+    let commit = Path::from("of_loser/_delta_log/00000000000000000000.json");
+    let winner = [protocol(&[], &[]), metadata(&["id long"], &[], &[])].map(|action| format!("{action}\n")).concat();
+    let (store, path) = (target.store().clone(), commit.clone());
+    // The other writer creates the table while this one names its last files.
+    let watch = move |progress: FileProgress| {
+        if progress.done_files == MANY {
+            let taken = futures::executor::block_on(store.put_if_absent(&path, winner.clone().into()));
+            assert_eq!(taken.unwrap(), PutOutcome::Done);
+        }
+    };
+    let error = source.clone_to(&target).options(shallow()).watched_by(watch).run().await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::TableExists, "{error}");
+    let left = target.store().list_after(&Path::from("of_loser/_delta_log"), "").await.unwrap();
+    assert_eq!(left.into_iter().map(|object| object.location).collect::<Vec<_>>(), [commit]);
+}
+
+#[tokio::test]
+async fn shallow_clone_of_many_files_is_whole() {
+    let source = table_of_many_files().await.table().snapshot().await.unwrap();
     let target = Table::at("memory://clones/of_many").build().unwrap();
     let outcome = source.clone_to(&target).options(shallow()).run().await.unwrap();
     assert_eq!((outcome.metrics.source_files, outcome.metrics.source_bytes), (MANY, MANY * (MANY - 1) / 2));
@@ -168,8 +195,11 @@ async fn shallow_clone_of_many_files_is_whole() {
     let checksum = snapshot.checksum().unwrap();
     assert_eq!((checksum.num_files, checksum.num_deletion_vectors, checksum.num_deleted_records), (number, Some(50), Some(300)));
     assert_eq!(u64::try_from(checksum.table_size_bytes).unwrap(), outcome.metrics.source_bytes);
-    let checkpoint = target.store().head(&Path::from("of_many/_delta_log/00000000000000000000.checkpoint.parquet")).await;
-    assert!(checkpoint.is_ok());
+    let checkpoint = snapshot.segment().checkpoint.clone().unwrap();
+    let content = lakebed_io::checkpoint::open(target.store(), &checkpoint).await.unwrap();
+    // It was written beside the commit: the definition of the table comes after the files.
+    let groups = content.parts.iter().map(|part| (part.row_groups_with("add"), part.row_groups_with("protocol")));
+    assert_eq!(groups.collect::<Vec<_>>(), [(vec![0, 1], vec![1])]);
     let checked = target.check().level(Level::State).run().await.unwrap();
     assert_eq!(checked.findings, []);
 }

@@ -61,6 +61,46 @@ fn code_unit(text: &str) -> Option<(u16, &str)> {
     Some((u16::from_str_radix(digits, 16).ok().filter(|_| hex)?, rest))
 }
 
+/// The number of bytes of a string that are escaped at a time.
+const CHUNK_BYTES: usize = 32;
+
+/// Writes a string in quotes, in the same form as serde_json. This takes about half as long if the
+/// string has a quotation mark every few bytes, as statistics have.
+pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut escaped = [0; 2 * CHUNK_BYTES];
+    for chunk in text.as_bytes().chunks(CHUNK_BYTES) {
+        if chunk.iter().fold(false, |found, byte| found | (*byte < 0x20)) {
+            chunk.iter().for_each(|byte| push_byte(out, *byte));
+            continue;
+        }
+        // A branch for each byte would often be predicted wrongly.
+        let mut length = 0;
+        for &byte in chunk {
+            escaped[length] = b'\\';
+            length += usize::from(byte == b'"' || byte == b'\\');
+            escaped[length] = byte;
+            length += 1;
+        }
+        out.extend_from_slice(&escaped[..length]);
+    }
+    out.push(b'"');
+}
+
+fn push_byte(out: &mut Vec<u8>, byte: u8) {
+    let letter = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x08 => b'b',
+        0x0c => b'f',
+        0x00..=0x1f => return out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+        _ => return out.push(byte),
+    };
+    out.extend_from_slice(&[b'\\', letter]);
+}
+
 /// Writes a string in quotes.
 pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
@@ -119,6 +159,13 @@ mod tests {
             let json = format!("\"{}\"", pieces.concat());
             let expected = serde_json::from_str::<Option<String>>(&json).ok();
             prop_assert_eq!(read(&json).map(|said| said.map(Cow::into_owned)), expected);
+        }
+
+        #[test]
+        fn pushed_string_equals_that_of_serde_json(text in "[\\x00-\\x7fü😀\"\\\\]{0,80}") {
+            let mut pushed = Vec::new();
+            push_string(&mut pushed, &text);
+            prop_assert_eq!(String::from_utf8(pushed).unwrap(), serde_json::to_string(&text).unwrap());
         }
     }
 }

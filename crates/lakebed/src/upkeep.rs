@@ -11,7 +11,7 @@ use lakebed_core::path::{LogKind, LogPath, checksum_name, commit_name};
 use lakebed_io::log::{self, ReadHint};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::CheckpointOutcome;
+use crate::checkpoint::{CheckpointAhead, CheckpointOutcome};
 use crate::cleanup::CleanupOutcome;
 use crate::symlink_manifest::ManifestOutcome;
 use crate::{Error, Result, Snapshot};
@@ -62,6 +62,13 @@ pub struct NewCommit {
     pub previous: Option<VersionChecksum>,
 }
 
+impl NewCommit {
+    /// Returns the number of files that the commit takes over from another table.
+    fn copied_files(&self) -> u64 {
+        self.copied.as_ref().map_or(0, CopiedFiles::count)
+    }
+}
+
 /// The result of the upkeep after a commit.
 #[derive(Debug, Default)]
 pub struct UpkeepOutcome {
@@ -82,13 +89,27 @@ impl Snapshot {
     /// Does the upkeep that follows the commit of this version. Errors are returned and logged, and
     /// have no other effect.
     pub async fn after_commit(&self, commit: &NewCommit, options: UpkeepOptions) -> UpkeepOutcome {
+        self.after_commit_with(commit, None, options).await
+    }
+
+    /// Does the upkeep, with a checkpoint of this version that was begun before the commit.
+    pub(crate) async fn after_commit_with(
+        &self,
+        commit: &NewCommit,
+        ahead: Option<Box<CheckpointAhead>>,
+        options: UpkeepOptions,
+    ) -> UpkeepOutcome {
         let mut outcome = UpkeepOutcome::default();
         let mut problems = Vec::new();
         outcome.checksum = noted(self.put_next_checksum(commit).await, &mut problems).flatten();
-        let touched = count_lines(&commit.lines) + commit.copied.as_ref().map_or(0, CopiedFiles::count);
+        let touched = count_lines(&commit.lines) + commit.copied_files();
         let files = outcome.checksum.as_ref().map_or_else(|| self.known_files(), files_of);
         if options.checkpoint && noted(self.is_due(touched, files).await, &mut problems).unwrap_or(false) {
-            outcome.checkpoint = noted(self.checkpoint_and_checksum(&mut outcome.checksum).await, &mut problems);
+            let begun = ahead.map(|ahead| (ahead, commit));
+            let writing = Box::pin(self.checkpoint_and_checksum(begun, &mut outcome.checksum));
+            outcome.checkpoint = noted(writing.await, &mut problems);
+        } else if let Some(ahead) = ahead {
+            ahead.abort().await;
         }
         let cleans_up = options.clean_up_log.unwrap_or(self.properties().expired_log_cleanup);
         if outcome.checkpoint.is_some() && cleans_up && self.is_clean_up_due() {
@@ -180,8 +201,22 @@ impl Snapshot {
 
     /// Writes a checkpoint. If the commit alone did not determine the checksum, the checkpoint
     /// does, and the checksum is written too.
-    async fn checkpoint_and_checksum(&self, checksum: &mut Option<VersionChecksum>) -> Result<CheckpointOutcome> {
-        let outcome = self.checkpoint().await?;
+    async fn checkpoint_and_checksum(
+        &self,
+        begun: Option<(Box<CheckpointAhead>, &NewCommit)>,
+        checksum: &mut Option<VersionChecksum>,
+    ) -> Result<CheckpointOutcome> {
+        let outcome = match begun {
+            Some((ahead, commit)) => match self.finish_checkpoint(*ahead, &commit.lines, commit.copied_files()).await {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    let (table, version) = (self.url(), self.version());
+                    tracing::warn!(table, version, "{table}: a checkpoint could not be completed and is written anew: {error}");
+                    self.checkpoint().await?
+                }
+            },
+            None => self.checkpoint().await?,
+        };
         if checksum.is_none()
             && let Some(known) = &outcome.checksum
         {

@@ -2,6 +2,8 @@
 //! parses the lines of a commit.
 
 mod add;
+#[cfg(test)]
+pub(crate) mod arbitrary;
 mod cdc;
 mod commit_info;
 mod domain;

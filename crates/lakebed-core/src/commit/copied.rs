@@ -1,34 +1,30 @@
-//! Files that a new version takes over from another table, as lines of its commit.
+//! Files that a new version takes over from another table.
 //!
-//! There may be a million of them. So they are rendered while they are read, on many threads
-//! ([`CopiedLines`]), and only their lines are kept, in the pieces in which the commit is written.
-//! The sums that the checksum needs are taken on the way, so that the lines are not parsed again.
+//! There may be a million of them. So their lines are rendered while the files are read, on many
+//! threads ([`CopiedLines`]), and the caller keeps the lines until the commit is written. The sums
+//! that the checksum needs are taken on the way, so that the lines are not parsed again.
 
-use bytes::Bytes;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, new_null_array};
+use arrow_schema::DataType;
 
 use super::base::Base;
 use super::row_ids::{self, RowIds};
 use crate::action::{Action, Add, Protocol};
+use crate::log::add_lines::write_add_lines;
 use crate::log::checksum::Tally;
-use crate::log::files::FileKey;
+use crate::log::files::{FileBatch, FileKey, column};
 use crate::property::TableProperties;
+use crate::schema::PrimitiveType;
+use crate::stats::{StatColumn, StatKind};
 use crate::{Error, Result};
 
-/// A piece of lines is complete at this size.
-const PIECE_BYTES: usize = 4 << 20;
-
-/// Collects files that a new version takes over from another table.
-#[derive(Debug)]
-pub struct CopiedFilesBuilder {
-    files: CopiedFiles,
-    /// The lines that are not in a piece yet.
-    rest: Vec<u8>,
-}
-
-/// Files that a new version takes over from another table.
+/// Files that a new version takes over from another table, without their lines.
 #[derive(Debug, Clone)]
 pub struct CopiedFiles {
-    pieces: Vec<Bytes>,
     keys: Vec<FileKey>,
     sums: Tally,
     /// The version that the files are for. Their row ids and their commit version depend on it.
@@ -46,85 +42,71 @@ pub struct CopiedLines {
 
 impl CopiedLines {
     /// Renders the lines of these files.
-    pub fn of(adds: Vec<Add>) -> Result<Self> {
-        let mut lines = Self::default();
-        for add in adds {
-            let id = add.deletion_vector.as_ref().map(|vector| vector.unique_id());
-            lines.keys.push(FileKey::new(&add.path, id.as_deref()));
-            lines.sums.add_file(&add);
-            Action::Add(add).write_line(&mut lines.bytes)?;
-        }
+    pub fn of(files: &FileBatch) -> Result<Self> {
+        let mut lines = Self { keys: files.keys()?, ..Self::default() };
+        lines.sums.add_files(files)?;
+        write_add_lines(files, true, &mut lines.bytes)?;
         Ok(lines)
+    }
+
+    /// Renders the line of one more file.
+    pub fn push(&mut self, add: Add) -> Result<()> {
+        let id = add.deletion_vector.as_ref().map(|vector| vector.unique_id());
+        self.keys.push(FileKey::new(&add.path, id.as_deref()));
+        self.sums.add_file(&add);
+        Action::Add(add).write_line(&mut self.bytes)
     }
 }
 
-impl CopiedFilesBuilder {
+impl CopiedFiles {
     /// Begins with no files, for the version after `base`. The table has this protocol and these
     /// properties in that version.
     pub fn new(base: &Base, protocol: &Protocol, properties: &TableProperties) -> Self {
         let version = base.next_version();
         let row_ids = row_ids::are_given(protocol, properties).then(|| RowIds::above(base.row_id_high_water_mark, version));
-        let files = CopiedFiles { pieces: Vec::new(), keys: Vec::new(), sums: Tally::default(), version, row_ids };
-        Self { files, rest: Vec::new() }
+        Self { keys: Vec::new(), sums: Tally::default(), version, row_ids }
     }
 
-    /// Gives files new row ids, if the table gives any. The files of the other table have none
-    /// afterwards.
-    pub fn give_row_ids(&mut self, adds: &mut [Add]) -> Result<()> {
-        for add in adds {
-            (add.base_row_id, add.default_row_commit_version) = (None, None);
-            let Some(row_ids) = &mut self.files.row_ids else { continue };
-            if add.num_records().is_none() {
-                return Err(Error::invalid_input(format!(
-                    "{}: the statistics of this file do not have its row count, which row tracking needs: fill in the \
-                     statistics of the source first (optimize with fill_statistics)",
-                    add.path
-                )));
+    /// Returns the files with new row ids, if the table gives any. The row ids of the other table
+    /// are dropped.
+    pub fn with_row_ids(&mut self, files: &FileBatch) -> Result<FileBatch> {
+        let (ids, versions): (ArrayRef, ArrayRef) = match &mut self.row_ids {
+            None => (new_null_array(&DataType::Int64, files.len()), new_null_array(&DataType::Int64, files.len())),
+            Some(row_ids) => {
+                let mut ids = Vec::with_capacity(files.len());
+                for (row, count) in row_counts(files)?.iter().enumerate() {
+                    let count = count.filter(|count| *count >= 0).ok_or_else(|| {
+                        let path = files.paths().map_or("", |paths| paths.value(row));
+                        without_count(path)
+                    })?;
+                    ids.push(row_ids.give_next(count)?);
+                }
+                let versions = Int64Array::from_value(row_ids.version(), files.len());
+                (Arc::new(Int64Array::from(ids)), Arc::new(versions))
             }
-            let (base_row_id, version) = row_ids.give(add)?;
-            (add.base_row_id, add.default_row_commit_version) = (Some(base_row_id), Some(version));
+        };
+        files.with_column(column::BASE_ROW_ID, ids)?.with_column(column::DEFAULT_ROW_COMMIT_VERSION, versions)
+    }
+
+    /// Gives a file new row ids, if the table gives any. The row ids of the other table are
+    /// dropped.
+    pub fn give_row_ids(&mut self, add: &mut Add) -> Result<()> {
+        (add.base_row_id, add.default_row_commit_version) = (None, None);
+        if let Some(row_ids) = &mut self.row_ids {
+            let count = add.num_records().ok_or_else(|| without_count(&add.path))?;
+            add.base_row_id = Some(row_ids.give_next(count)?);
+            add.default_row_commit_version = Some(row_ids.version());
         }
         Ok(())
     }
 
-    /// Adds the lines of files that have their row ids.
-    pub fn append(&mut self, lines: CopiedLines) {
-        let CopiedLines { bytes, keys, sums } = lines;
-        self.files.keys.extend(keys);
-        self.files.sums.merge(&sums);
-        match self.rest.is_empty() {
-            true => self.rest = bytes,
-            false => self.rest.extend_from_slice(&bytes),
-        }
-        if self.rest.len() >= PIECE_BYTES {
-            self.end_piece();
-        }
+    /// Adds files that have their row ids, and returns their lines.
+    pub fn add(&mut self, lines: CopiedLines) -> Vec<u8> {
+        self.keys.extend(lines.keys);
+        self.sums.merge(&lines.sums);
+        lines.bytes
     }
 
-    /// Adds a file. It gets new row ids if the table gives any.
-    pub fn push(&mut self, add: Add) -> Result<()> {
-        let mut adds = vec![add];
-        self.give_row_ids(&mut adds)?;
-        self.append(CopiedLines::of(adds)?);
-        Ok(())
-    }
-
-    /// Returns the files.
-    pub fn finish(mut self) -> CopiedFiles {
-        self.end_piece();
-        self.files
-    }
-
-    fn end_piece(&mut self) {
-        let mut piece = std::mem::take(&mut self.rest);
-        if !piece.is_empty() {
-            piece.shrink_to_fit();
-            self.files.pieces.push(piece.into());
-        }
-    }
-}
-
-impl CopiedFiles {
     /// Returns the number of files.
     pub fn count(&self) -> u64 {
         self.keys.len() as u64
@@ -140,13 +122,26 @@ impl CopiedFiles {
         &self.sums
     }
 
-    /// Returns the lines of the files, if the commit has this version.
-    pub(super) fn pieces(&self, version: u64) -> Option<&[Bytes]> {
-        (self.row_ids.is_none() || version == self.version).then_some(&self.pieces)
+    /// Returns whether a commit of this version may have the lines of the files.
+    pub(super) fn may_be_in(&self, version: u64) -> bool {
+        self.row_ids.is_none() || version == self.version
     }
 
     /// Returns the state from which the row ids of further files go on.
     pub(super) fn row_ids(&self) -> Option<&RowIds> {
         self.row_ids.as_ref()
     }
+}
+
+fn row_counts(files: &FileBatch) -> Result<Int64Array> {
+    let wanted = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
+    let counts = files.stats(&[wanted])?.pop().ok_or_else(|| Error::internal("no array of row counts"))?;
+    Ok(counts.as_primitive::<Int64Type>().clone())
+}
+
+fn without_count(path: &str) -> Error {
+    Error::invalid_input(format!(
+        "{path}: the statistics of this file do not have its row count, which row tracking needs: fill in the statistics of the \
+         source first (optimize with fill_statistics)"
+    ))
 }

@@ -7,8 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use crate::action::{Action, Add, Cdc, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, SetTransaction};
 use crate::dv::DeletionVector;
 use crate::error::ConflictKind;
@@ -84,8 +82,6 @@ pub struct Rendered {
     pub version: u64,
     /// The lines of its file, without those of copied files.
     pub bytes: Vec<u8>,
-    /// The further lines: those of the copied files.
-    pub copied: Vec<Bytes>,
 }
 
 impl Draft {
@@ -179,9 +175,10 @@ impl Draft {
         }
         let tracks_rows = row_ids::are_given(self.protocol.as_ref().unwrap_or(&base.protocol), &after);
         let mut row_ids = (gives_row_ids && tracks_rows).then(|| RowIds::above(base.row_id_high_water_mark, version));
-        let mut copied_lines = Vec::new();
         if let Some(copied) = &self.copied {
-            copied_lines = copied.pieces(version).ok_or_else(|| begin_again(version))?.to_vec();
+            if !copied.may_be_in(version) {
+                return Err(begin_again(version));
+            }
             row_ids = copied.row_ids().cloned();
         }
         for add in &self.adds {
@@ -211,7 +208,7 @@ impl Draft {
         if let Some(mark) = row_ids.map(|ids| ids.high_water_mark()).filter(|mark| *mark > base.row_id_high_water_mark) {
             lines.push(Action::DomainMetadata(row_ids::domain(mark)?))?;
         }
-        Ok(Rendered { version, bytes: lines.0, copied: copied_lines })
+        Ok(Rendered { version, bytes: lines.0 })
     }
 
     fn push_removals(&self, now_ms: i64, lines: &mut Lines) -> Result<()> {

@@ -67,9 +67,19 @@ impl RowIds {
                 format!("{}: a file of a table with row tracking needs the number of its rows in its statistics", add.path);
             Error::internal(message)
         })?;
+        Ok((self.give_next(rows)?, version))
+    }
+
+    /// Returns the first row id of a new file with this number of rows.
+    pub fn give_next(&mut self, rows: i64) -> Result<i64> {
         let base = self.next;
         self.next = base.checked_add(rows).ok_or_else(|| Error::invalid_input("the table has no row ids left to give"))?;
-        Ok((base, version))
+        Ok(base)
+    }
+
+    /// Returns the commit version of the rows of new files.
+    pub fn version(&self) -> i64 {
+        self.version
     }
 
     /// Returns the highest row id assigned so far.

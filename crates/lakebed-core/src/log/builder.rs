@@ -9,6 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields};
 
 use super::files::{FileBatch, column};
+use crate::action::DeletionVectorDescriptor;
 use crate::action::json::{AddRef, DvRef, StringEntries};
 use crate::error::{Error, Result};
 
@@ -103,6 +104,15 @@ impl FileBatchBuilder {
             (column::COMPLETE_STATS, Arc::new(self.complete_stats.finish())),
         ];
         FileBatch::new(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))?)
+    }
+}
+
+impl FileBatch {
+    /// Returns the files with these deletion vectors.
+    pub fn with_deletion_vectors(&self, vectors: Vec<Option<DeletionVectorDescriptor>>) -> Result<Self> {
+        let mut builder = descriptor_builder();
+        vectors.into_iter().try_for_each(|vector| append_descriptor(&mut builder, vector.map(DvRef::from).as_ref()))?;
+        self.with_column(column::DELETION_VECTOR, Arc::new(builder.finish()))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::action::{
     Action, Add, CheckpointMetadata, DeletionVectorDescriptor, DomainMetadata, DvStorage, Format, Metadata, Protocol, Remove,
     SetTransaction, Sidecar,
 };
+use crate::log::files::FileBatch;
 use crate::{Error, Result};
 
 use struct_rows::StructRows;
@@ -71,6 +72,16 @@ pub fn file_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     adds(batch, file, &mut actions)?;
     removes(batch, file, &mut actions)?;
     Ok(actions)
+}
+
+impl FileBatch {
+    /// Returns the deletion vector of each file. A descriptor that is not complete is an error.
+    pub fn deletion_vectors(&self) -> Result<Vec<Option<DeletionVectorDescriptor>>> {
+        match StructRows::of(&self.as_checkpoint()?, "add", "_delta_log")? {
+            Some(rows) => deletion_vectors(&rows),
+            None => Ok(Vec::new()),
+        }
+    }
 }
 
 /// Checks the top file of a V2 checkpoint of `version`, or a file that may be one. PROTOCOL "V2

@@ -1,8 +1,9 @@
 //! The log. `segment` chooses the files that make a version. `hint` and `checksum` help to find and
 //! check them. `checkpoint` has the rows of a checkpoint. `files`, `builder` and `replay` fold
-//! commits into files and state. `compaction` combines commits, and `cleanup` chooses the files
+//! commits into files and state, and `add_lines` prints files as lines of a commit. `compaction` combines commits, and `cleanup` chooses the files
 //! that may be deleted.
 
+pub mod add_lines;
 pub mod builder;
 pub mod checkpoint;
 pub mod checksum;

@@ -74,6 +74,13 @@ impl FilePath {
         }))
     }
 
+    /// Returns whether the `path` of an action is relative, and means exactly the file of this
+    /// spelling. Most paths are so. Other paths may be, too.
+    pub fn is_plain(text: &str) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.' | b'=');
+        text.bytes().all(is_plain) && text.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
+    }
+
     /// Spells a path relative to the table root as Delta Spark does.
     pub fn encode(relative: &str) -> String {
         // Spark does not escape characters beyond ASCII.
@@ -235,6 +242,13 @@ mod tests {
             prop_assume!(segments.iter().all(|segment| segment != "." && segment != ".."));
             let path = segments.join("/");
             prop_assert_eq!(FilePath::parse(&FilePath::encode(&path)).unwrap(), FilePath::Relative(path));
+        }
+
+        #[test]
+        fn plain_path_is_parsed_as_itself(text in "[a./%:=_Z9-]{0,12}") {
+            if FilePath::is_plain(&text) {
+                prop_assert_eq!(FilePath::parse(&text).unwrap(), FilePath::Relative(text));
+            }
         }
 
         #[test]

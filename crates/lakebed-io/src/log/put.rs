@@ -14,13 +14,12 @@ use lakebed_core::action::Action;
 use lakebed_core::action::json::{lines, parse_line};
 use lakebed_core::error::{Error, ErrorKind, Result};
 use lakebed_core::path::LogPath;
-use object_store::PutPayload;
 
 use super::listed::unquoted;
 use super::{CommitPart, read_commits};
 use crate::env::Env;
 use crate::probe;
-use crate::store::{Put, PutOutcome, Store, Unflushed};
+use crate::store::{Content, Put, PutOutcome, Store, Unflushed};
 
 /// The time limit for writing a commit, and for finding out whether it was written. The client of
 /// the store has its own, longer limit for each request.
@@ -51,7 +50,7 @@ pub enum PutCommit {
 pub async fn put_commit(
     store: &Store,
     version: u64,
-    content: impl Into<PutPayload>,
+    content: impl Into<Content>,
     txn_id: &str,
     files: &[Unflushed],
 ) -> Result<PutCommit> {

@@ -8,7 +8,8 @@ use lakebed_core::log::checkpoint::write::CheckpointRows;
 use lakebed_core::log::hint::Hint;
 use lakebed_core::path::checkpoint_name;
 use lakebed_io::checkpoint::{CheckpointFile, count_rows};
-use lakebed_io::store::Existing;
+use lakebed_io::store::{Existing, Store};
+use object_store::path::Path;
 
 use super::state::{CheckpointState, groups_at_once};
 use super::written::{WrittenCheckpoint, WrittenCounts};
@@ -26,6 +27,16 @@ pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: Chec
             return Err(error);
         }
     };
+    publish(store, file, (name, path), summary).await
+}
+
+/// Makes a complete file visible and reads it again.
+pub(super) async fn publish(
+    store: &Store,
+    file: CheckpointFile,
+    (name, path): (String, Path),
+    summary: WrittenCounts,
+) -> Result<WrittenCheckpoint> {
     let size_bytes = file.finish().await?;
     let found = count_rows(store, &path).await;
     // Another writer may have replaced the file with its own checkpoint of this version. That

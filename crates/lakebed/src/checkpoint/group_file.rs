@@ -20,7 +20,8 @@ pub(super) async fn write_group(
     group: CheckpointGroup,
 ) -> Result<(u64, WrittenCounts)> {
     let mut file = CheckpointFile::begin(store, path, schema, existing).await?;
-    let (row_group, summary) = match group.encode(rows, file.encoders().begin()?).await {
+    let encoder = file.encoders().begin()?;
+    let (row_group, summary) = match group.encode(rows, encoder).await {
         Ok(encoded) => encoded,
         Err(error) => {
             file.abort().await;

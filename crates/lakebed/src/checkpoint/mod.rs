@@ -2,8 +2,10 @@
 //!
 //! The memory does not depend on the size of the table. `state` streams the rows in groups. The
 //! groups are encoded in parallel and written in order, into one file or, for a V2 checkpoint, into
-//! sidecars. The written files are read again before the checkpoint is announced.
+//! sidecars. The written files are read again before the checkpoint is announced. `ahead` writes the
+//! checkpoint of a clone while the clone collects its files.
 
+mod ahead;
 mod classic;
 mod group_file;
 mod state;
@@ -14,26 +16,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lakebed_core::action::Action;
-use lakebed_core::feature::{check_write, supported_features};
+use lakebed_core::feature::check_write;
 use lakebed_core::log::checkpoint::write::{CheckpointRows, TableHead};
 use lakebed_core::log::checksum::{Tally, VersionChecksum};
 use lakebed_core::log::files::FileKey;
 use lakebed_core::log::hint::Hint;
 use lakebed_core::path::LogPath;
-use lakebed_core::property::CheckpointPolicy;
 use lakebed_io::log;
 
 use crate::clustering::clustering_paths;
 use crate::snapshot::commit_info;
 use crate::{Error, Result, Snapshot};
 
-use state::CheckpointState;
+pub(crate) use ahead::CheckpointAhead;
+use state::{CheckpointState, first_actions};
 pub(crate) use state::{other_actions, tombstones};
 pub(crate) use v2::write_compatible_top;
 use written::WrittenCheckpoint;
-
-/// The protocol's name of the feature that V2 checkpoints require.
-const V2_FEATURE: &str = "v2Checkpoint";
 
 /// The result of writing a checkpoint.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,6 +98,23 @@ impl Snapshot {
             true => v2::write(self, rows, state).await?,
             false => classic::write(self, rows, state).await?,
         };
+        self.announce(written, &others).await
+    }
+
+    /// Writes the checkpoint of the table's first version. Its files, of this number, are in a
+    /// checkpoint that was begun before the commit. `lines` are the other lines of the commit.
+    ///
+    /// # Errors
+    /// The checkpoint that was begun is not of this version, or it could not be written. In both cases
+    /// it is gone.
+    pub(crate) async fn finish_checkpoint(&self, ahead: CheckpointAhead, lines: &[u8], files: u64) -> Result<CheckpointOutcome> {
+        let others = first_actions(self, lines)?;
+        let written = ahead.finish(self, &others, files).await?;
+        self.announce(written, &others).await
+    }
+
+    /// Names a complete checkpoint in `_last_checkpoint`.
+    async fn announce(&self, written: WrittenCheckpoint, others: &[Action]) -> Result<CheckpointOutcome> {
         let hint = self.hint_at(&written);
         let is_last = log::write_hint(self.store(), &hint).await?;
         tracing::info!(table = self.url(), version = self.version(), name = written.name, "checkpoint written");
@@ -110,7 +126,7 @@ impl Snapshot {
             num_files: count("add"),
             num_tombstones: count("remove"),
             is_last,
-            checksum: self.known_checksum(written.summary.tally.clone(), &others).await,
+            checksum: self.known_checksum(written.summary.tally.clone(), others).await,
             name: written.name,
         })
     }
@@ -136,7 +152,7 @@ impl Snapshot {
     }
 
     pub(crate) fn writes_v2(&self) -> bool {
-        self.properties().checkpoint_policy == CheckpointPolicy::V2 && supported_features(self.protocol()).contains(&V2_FEATURE)
+        v2::are_written(self.protocol(), self.properties())
     }
 
     fn hint_at(&self, written: &WrittenCheckpoint) -> Hint {

@@ -8,15 +8,17 @@ use std::thread::available_parallelism;
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use lakebed_core::action::Action;
-use lakebed_core::action::json::CommitLines;
+use lakebed_core::action::json::{CommitLines, each_other};
+use lakebed_core::action::{Action, DomainMetadata, SetTransaction};
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::checkpoint::write::{ActionRows, CheckpointRows, Tombstones, old_tombstones, state_actions};
 use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_core::log::replay::Layers;
+use lakebed_core::path::commit_name;
 use lakebed_io::checkpoint::{self, Content, Encoder, RowGroup};
 use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::written::WrittenCounts;
 use crate::runtime::stream::produce;
@@ -53,6 +55,14 @@ pub(super) struct CheckpointGroup {
     rows: usize,
 }
 
+/// A group that is being encoded.
+pub(super) type EncodingGroup = JoinHandle<Result<(RowGroup, WrittenCounts)>>;
+
+/// Returns the row group and its counts.
+pub(super) fn encoded(done: Result<Result<(RowGroup, WrittenCounts)>, JoinError>) -> Result<(RowGroup, WrittenCounts)> {
+    done.map_err(|error| Error::internal("encoding a checkpoint").with_source(error))?
+}
+
 enum GroupRows {
     Others(ActionRows),
     Files(FileBatch),
@@ -73,10 +83,32 @@ pub(crate) async fn other_actions(snapshot: &Snapshot) -> Result<Vec<Action>> {
             }
         }
     }
+    Ok(actions_of(snapshot, transactions.into_values(), domains.into_values()))
+}
+
+/// Returns all actions of a table's first version except those of files. `lines` are the lines of its
+/// commit, with or without those of files.
+pub(super) fn first_actions(snapshot: &Snapshot, lines: &[u8]) -> Result<Vec<Action>> {
+    let (mut transactions, mut domains) = (Vec::new(), Vec::new());
+    each_other(CommitLines::whole(lines, &commit_name(snapshot.version())), |action| {
+        match action {
+            Action::SetTransaction(txn) => transactions.push(txn),
+            Action::DomainMetadata(domain) => domains.push(domain),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(actions_of(snapshot, transactions, domains))
+}
+
+fn actions_of(
+    snapshot: &Snapshot,
+    transactions: impl IntoIterator<Item = SetTransaction>,
+    domains: impl IntoIterator<Item = DomainMetadata>,
+) -> Vec<Action> {
     let now_ms = snapshot.env().now_ms();
     let expired_ms = snapshot.properties().set_transaction_retention_ms.map(|retention| now_ms.saturating_sub(retention));
-    let head = (snapshot.protocol(), snapshot.metadata());
-    Ok(state_actions(head, transactions.into_values(), domains.into_values(), expired_ms))
+    state_actions((snapshot.protocol(), snapshot.metadata()), transactions, domains, expired_ms)
 }
 
 /// Returns the tombstones of a version within the retention period.
@@ -121,7 +153,7 @@ impl CheckpointState {
     pub(super) fn groups(self, first: Vec<ActionRows>) -> BoxStream<'static, Result<CheckpointGroup>> {
         produce(1, |sender| async move {
             let mut group = CheckpointGroup::default();
-            first.into_iter().for_each(|rows| group.push(GroupRows::Others(rows)));
+            group.push_others(first);
             let mut sink = GroupSender { sender: &sender, group, forgotten: &self.forgotten };
             self.send_files(&mut sink).await?;
             self.send_tombstones(&mut sink).await?;
@@ -192,7 +224,7 @@ struct GroupSender<'a> {
 impl GroupSender<'_> {
     async fn push(&mut self, piece: GroupRows) -> Result<()> {
         self.group.push(piece);
-        if self.group.bytes >= GROUP_BYTES || self.group.rows >= GROUP_ROWS { self.flush().await } else { Ok(()) }
+        if self.group.is_full() { self.flush().await } else { Ok(()) }
     }
 
     async fn push_tombstones(&mut self, batch: Option<RecordBatch>) -> Result<()> {
@@ -219,7 +251,7 @@ impl CheckpointGroup {
     /// Creates a group of these rows alone.
     pub(super) fn of(rows: Vec<ActionRows>) -> Self {
         let mut group = Self::default();
-        rows.into_iter().for_each(|rows| group.push(GroupRows::Others(rows)));
+        group.push_others(rows);
         group
     }
 
@@ -234,10 +266,29 @@ impl CheckpointGroup {
         self.bytes += bytes;
     }
 
-    /// Encodes the group on a thread for blocking work; returns the row group and its counts.
+    /// Adds files.
+    pub(super) fn push_files(&mut self, files: FileBatch) {
+        self.push(GroupRows::Files(files));
+    }
+
+    /// Adds the rows of other actions.
+    pub(super) fn push_others(&mut self, rows: Vec<ActionRows>) {
+        rows.into_iter().for_each(|rows| self.push(GroupRows::Others(rows)));
+    }
+
+    /// Returns whether the next rows should go into another group.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= GROUP_BYTES || self.rows >= GROUP_ROWS
+    }
+
+    /// Encodes the group. Returns the row group and its counts.
     pub(super) async fn encode(self, rows: Arc<CheckpointRows>, encoder: Encoder) -> Result<(RowGroup, WrittenCounts)> {
-        let work = tokio::task::spawn_blocking(move || self.encode_here(&rows, encoder));
-        work.await.map_err(|error| Error::internal("encoding a checkpoint").with_source(error))?
+        encoded(self.begin_encoding(rows, encoder).await)
+    }
+
+    /// Begins to encode the group on a thread for blocking work. [`encoded`] gives the result.
+    pub(super) fn begin_encoding(self, rows: Arc<CheckpointRows>, encoder: Encoder) -> EncodingGroup {
+        tokio::task::spawn_blocking(move || self.encode_here(&rows, encoder))
     }
 
     fn encode_here(self, rows: &CheckpointRows, mut encoder: Encoder) -> Result<(RowGroup, WrittenCounts)> {

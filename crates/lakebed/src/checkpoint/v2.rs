@@ -9,12 +9,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
-use lakebed_core::action::{Action, CheckpointMetadata, Sidecar};
+use lakebed_core::action::{Action, CheckpointMetadata, Protocol, Sidecar};
+use lakebed_core::feature::supported_features;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::checkpoint::write::CheckpointRows;
 use lakebed_core::log::hint::{Hint, V2Hint};
 use lakebed_core::log::segment::{CheckpointFiles, ListedLogFile};
 use lakebed_core::path::{CheckpointKind, LogKind, LogPath, SIDECAR_DIR, checkpoint_name};
+use lakebed_core::property::{CheckpointPolicy, TableProperties};
 use lakebed_io::checkpoint::read_other_actions;
 use lakebed_io::store::Existing;
 
@@ -26,6 +28,14 @@ use crate::{Error, Result, Snapshot};
 /// The most entries of a list in `_last_checkpoint`. Longer lists are left out, because this file
 /// is read whenever the table is opened.
 const MAX_HINTED: usize = 30;
+
+/// The protocol's name of the feature that V2 checkpoints require.
+const FEATURE: &str = "v2Checkpoint";
+
+/// Returns whether a table with this protocol and these properties has V2 checkpoints.
+pub(super) fn are_written(protocol: &Protocol, properties: &TableProperties) -> bool {
+    properties.checkpoint_policy == CheckpointPolicy::V2 && supported_features(protocol).contains(&FEATURE)
+}
 
 pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: CheckpointState) -> Result<WrittenCheckpoint> {
     let others = state.others().to_vec();

@@ -78,17 +78,16 @@ impl Copier {
 
     /// Copies the files of a data file, unless they are there.
     async fn copy(&self, file: TargetFile) -> Result<TargetFile> {
-        let Some(copies) = &file.copies else { return Ok(file) };
         // Some writers do not know the size and write 0.
         let expected = u64::try_from(file.add.size).ok().filter(|size| *size > 0);
-        match self.copy_file(&copies.data, expected).await? {
+        match self.copy_file(&file.data, expected).await? {
             Copied::Now(size) => {
                 self.copied_files.add(1);
                 self.copied_bytes.add(size);
             }
             Copied::Before => self.resumed_files.add(1),
         }
-        if let Some(vector) = &copies.vector {
+        if let Some(vector) = &file.vector {
             self.once(&vector.name).get_or_try_init(|| self.copy_vector(vector)).await?;
         }
         Ok(file)

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use arrow_array::BooleanArray;
 use futures::TryStreamExt;
 use lakebed_core::action::Add;
 use lakebed_core::log::files::{FileBatch, FileKey, column};
 
 use super::outcome::CloneMetrics;
-use super::target_file::Naming;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::Transaction;
 use crate::{Result, Snapshot};
@@ -21,14 +21,13 @@ pub(super) struct EarlierFiles {
     files: HashMap<FileKey, Facts>,
     /// The files that stay.
     kept: HashSet<FileKey>,
-    naming_is_absolute: bool,
     /// Whether names below the target's root mean the same files as in the source.
     is_earlier_copy: bool,
 }
 
 impl EarlierFiles {
     /// Reads the files of the target.
-    pub(super) async fn read(target: &Snapshot, naming: &Naming, is_earlier_copy: bool) -> Result<Self> {
+    pub(super) async fn read(target: &Snapshot, is_earlier_copy: bool) -> Result<Self> {
         let mut files = HashMap::new();
         let mut batches = all_files(target)?;
         while let Some(batch) = batches.try_next().await? {
@@ -36,22 +35,29 @@ impl EarlierFiles {
             let facts = sizes.values().iter().copied().zip(times.values().iter().copied());
             files.extend(batch.keys()?.into_iter().zip(facts));
         }
-        let naming_is_absolute = matches!(naming, Naming::Absolute { .. });
-        Ok(Self { target: target.clone(), files, kept: HashSet::new(), naming_is_absolute, is_earlier_copy })
+        Ok(Self { target: target.clone(), files, kept: HashSet::new(), is_earlier_copy })
     }
 
-    /// Returns whether the target has this file already. If so, the file stays.
+    /// Returns whether the target has this copy already. If so, the file stays.
     ///
-    /// An absolute path means one file. A name below the root means the same file only if the
-    /// target is a copy of the source, because two tables may use the same name.
-    pub(super) fn keep(&mut self, add: &Add) -> bool {
+    /// A name below the root means the same file only if the target is a copy of the source, because
+    /// two tables may use the same name.
+    pub(super) fn keep_copy(&mut self, add: &Add) -> bool {
         let key = FileKey::new(&add.path, add.deletion_vector.as_ref().map(|vector| vector.unique_id()).as_deref());
-        let Some(facts) = self.files.get(&key) else { return false };
-        let is_same = self.naming_is_absolute || self.is_earlier_copy && *facts == (add.size, add.modification_time);
+        let is_same = self.is_earlier_copy && self.files.get(&key) == Some(&(add.size, add.modification_time));
         if is_same {
             self.kept.insert(key);
         }
         is_same
+    }
+
+    /// Returns those of these files with absolute paths that the target does not have. The others
+    /// stay, because an absolute path means one file.
+    pub(super) fn keep_named(&mut self, files: &FileBatch) -> Result<FileBatch> {
+        let keys = files.keys()?;
+        let is_new: BooleanArray = keys.iter().map(|key| Some(!self.files.contains_key(key))).collect();
+        self.kept.extend(keys.into_iter().zip(is_new.values()).filter(|(_, is_new)| !is_new).map(|(key, _)| key));
+        files.filter(&is_new)
     }
 
     /// Removes all files that do not stay.

@@ -1,33 +1,23 @@
 //! Runs a clone.
 
-use std::pin::pin;
 use std::sync::Arc;
 
-use futures::stream::{self, FuturesOrdered};
-use futures::{Future, StreamExt, TryStreamExt};
-use lakebed_core::action::Add;
-use lakebed_core::commit::copied::CopiedLines;
-use lakebed_core::log::files::FileBatch;
-use lakebed_io::store::Store;
 use serde_json::json;
-use tokio::task::JoinHandle;
 
-use super::copy::Copier;
-use super::earlier::{EarlierFiles, all_files};
+use super::copied_files::CopyFiles;
+use super::earlier::EarlierFiles;
+use super::named_files::NameFiles;
 use super::options::{CloneMode, CloneOptions};
 use super::outcome::{CloneMetrics, CloneOutcome};
-use super::target_file::{Naming, TargetFile};
+use super::target_file::Naming;
 use crate::create::exists;
 use crate::definition::Definition;
 use crate::file_progress::{FileProgress, Reporter, Watcher};
 use crate::metrics::HistoryOf;
-use crate::snapshot::{CLONE_SOURCES, COPIED_FROM, CloneSource, clone_sources, copied_from, runs_at_once};
+use crate::snapshot::{CLONE_SOURCES, COPIED_FROM, CloneSource, clone_sources, copied_from};
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
-
-/// The number of files that one task renders.
-const FILES_TOGETHER: usize = 8192;
 
 /// A clone of one version of a table.
 pub struct CloneTable {
@@ -147,10 +137,20 @@ impl CloneTable {
             }
         };
         let mut files = match existing {
-            Some(target) => Some(EarlierFiles::read(target, &naming, is_earlier_copy).await?),
+            Some(target) => Some(EarlierFiles::read(target, is_earlier_copy).await?),
             None => None,
         };
-        let mut metrics = self.take_files(source, &naming, &mut files, &mut transaction).await?;
+        let reporter = self.reporter(source).await?;
+        let mut metrics = match &naming {
+            Naming::Absolute { root } => {
+                // Only a new table has no files but those of the clone.
+                let new = Some(&definition).filter(|_| existing.is_none());
+                NameFiles { source, root, reporter: &reporter }.run(new, &mut files, &mut transaction).await?
+            }
+            Naming::Copied { folder } => {
+                CopyFiles { source, folder, reporter: &reporter }.run(&mut files, &mut transaction).await?
+            }
+        };
         if let Some(files) = files {
             files.remove_others(&mut transaction, &mut metrics).await?;
         }
@@ -167,7 +167,10 @@ impl CloneTable {
             (None, Some(_)) => source.metadata().id.clone(),
             (None, None) => String::new(),
         };
-        if self.options.shallow { Naming::absolute(source.store()) } else { Naming::Copied { folder } }
+        match self.options.shallow {
+            true => Naming::Absolute { root: source.store().uri_of("").into() },
+            false => Naming::Copied { folder: folder.into() },
+        }
     }
 
     /// Returns the property that records the source.
@@ -184,79 +187,11 @@ impl CloneTable {
                 (CLONE_SOURCES, serde_json::to_string(&sources))
             }
             Naming::Copied { folder } => {
-                let folder = Some(folder.clone()).filter(|folder| !folder.is_empty());
+                let folder = Some(folder.to_string()).filter(|folder| !folder.is_empty());
                 (COPIED_FROM, serde_json::to_string(&CloneSource { folder, ..own }))
             }
         };
         Ok((name, value.map_err(|error| Error::internal("a source that JSON cannot hold").with_source(error))?))
-    }
-
-    /// Adds the files of the source to the transaction. Files that the target has already stay.
-    async fn take_files(
-        &self,
-        source: &Snapshot,
-        naming: &Naming,
-        earlier: &mut Option<EarlierFiles>,
-        transaction: &mut Transaction,
-    ) -> Result<CloneMetrics> {
-        let mut metrics = CloneMetrics::default();
-        let reporter = self.reporter(source).await?;
-        let copier = match naming {
-            Naming::Absolute { .. } => None,
-            Naming::Copied { .. } => Some(Copier::begin(self.target.store()).await?),
-        };
-        let mut copied = transaction.copied_files()?;
-        let named = all_files(source)?.map(|batch| target_files(source.store().clone(), naming.clone(), batch));
-        let files = named.buffered(runs_at_once()).map(stream::iter).flatten();
-        let wanted = files.filter_map(|file| {
-            if let Ok(file) = &file {
-                let size = u64::try_from(file.add.size).unwrap_or(0);
-                metrics.source_files += 1;
-                metrics.source_bytes += size;
-                if earlier.as_mut().is_some_and(|earlier| earlier.keep(&file.add)) {
-                    metrics.kept_files += 1;
-                    reporter.done(size);
-                    return std::future::ready(None);
-                }
-            }
-            std::future::ready(Some(file))
-        });
-        match &copier {
-            None => {
-                let mut wanted = pin!(wanted.ready_chunks(FILES_TOGETHER));
-                let mut rendered = FuturesOrdered::new();
-                while let Some(files) = wanted.next().await {
-                    let mut adds = files.into_iter().map(|file| Ok(file?.add)).collect::<Result<Vec<Add>>>()?;
-                    adds.iter().for_each(|add| reporter.done(u64::try_from(add.size).unwrap_or(0)));
-                    copied.give_row_ids(&mut adds)?;
-                    rendered.push_back(lines_of(adds));
-                    if rendered.len() > runs_at_once()
-                        && let Some(lines) = rendered.try_next().await?
-                    {
-                        copied.append(lines);
-                    }
-                }
-                while let Some(lines) = rendered.try_next().await? {
-                    copied.append(lines);
-                }
-            }
-            Some(copier) => {
-                copier
-                    .copy_all(wanted, |add| {
-                        reporter.done(u64::try_from(add.size).unwrap_or(0));
-                        copied.push(add)
-                    })
-                    .await?;
-            }
-        }
-        transaction.take_over(copied.finish());
-        if let Some(copier) = &copier {
-            metrics.copied_files = copier.copied_files.get();
-            metrics.copied_bytes = copier.copied_bytes.get();
-            metrics.resumed_files = copier.resumed_files.get();
-            metrics.copied_vector_files = copier.vector_files.get();
-        }
-        Ok(metrics)
     }
 
     async fn reporter(&self, source: &Snapshot) -> Result<Reporter> {
@@ -272,22 +207,4 @@ impl CloneTable {
             .with("isShallow", json!(self.options.shallow))
             .with_metrics(metrics.history(HistoryOf::Clone))
     }
-}
-
-/// Names the files of a batch, on a thread for blocking work.
-async fn target_files(source: Store, naming: Naming, batch: Result<FileBatch>) -> Vec<Result<TargetFile>> {
-    let work = tokio::task::spawn_blocking(move || {
-        Ok(batch?.to_adds()?.into_iter().map(|add| naming.of_target(&source, add)).collect())
-    });
-    let done: Result<_> = work.await.map_err(|error| Error::internal("naming files").with_source(error)).flatten();
-    done.unwrap_or_else(|error| vec![Err(error)])
-}
-
-/// Renders the lines of files. A thread for blocking work begins at once.
-async fn rendered(work: JoinHandle<Result<CopiedLines>>) -> Result<CopiedLines> {
-    work.await.map_err(|error| Error::internal("rendering files").with_source(error))?
-}
-
-fn lines_of(adds: Vec<Add>) -> impl Future<Output = Result<CopiedLines>> {
-    rendered(tokio::task::spawn_blocking(move || CopiedLines::of(adds)))
 }

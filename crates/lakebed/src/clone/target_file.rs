@@ -2,28 +2,26 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use lakebed_core::action::{Add, DeletionVectorDescriptor, DvStorage};
 use lakebed_core::dv::{DvLocation, location, relative_text};
-use lakebed_core::log::files::FileKey;
+use lakebed_core::log::files::{FileBatch, FileKey, column};
 use lakebed_core::path::{AbsolutePath, FilePath};
 use lakebed_io::store::Store;
 use object_store::path::Path;
 
 use crate::{Error, Result};
 
-/// A data file of the source in the form in which the target has it.
+/// The expected length of a path.
+const TYPICAL_PATH_BYTES: usize = 100;
+
+/// A data file of the source in the form in which the target has it, and the files to copy.
 #[derive(Debug)]
 pub(super) struct TargetFile {
     /// The action for the target's log.
     pub(super) add: Add,
-    /// The data file and the file of its deletion vector, if they must be copied.
-    pub(super) copies: Option<Copies>,
-}
-
-/// The files that belong to a data file.
-#[derive(Debug)]
-pub(super) struct Copies {
     pub(super) data: FileCopy,
+    /// The file of the deletion vector.
     pub(super) vector: Option<FileCopy>,
 }
 
@@ -42,45 +40,52 @@ pub(super) enum Naming {
     /// Absolute paths into the source. `root` is its URI, with a slash at the end.
     Absolute { root: Arc<str> },
     /// The names of the source, in this folder below the target's root. The root itself is "".
-    Copied { folder: String },
+    Copied { folder: Arc<str> },
 }
 
-impl Naming {
-    /// Returns absolute paths into this source.
-    pub(super) fn absolute(source: &Store) -> Self {
-        Self::Absolute { root: source.uri_of("").into() }
-    }
-
-    /// Returns the file for the target.
-    pub(super) fn of_target(&self, source: &Store, add: Add) -> Result<TargetFile> {
-        let add = Add { data_change: true, ..add };
-        match self {
-            Self::Absolute { root } => Ok(TargetFile { add: absolute(source, root, add)?, copies: None }),
-            Self::Copied { folder } => copied(source, add, folder),
+/// Returns the files of the source by their absolute paths.
+pub(super) fn absolute(source: &Store, root: &str, files: &FileBatch) -> Result<FileBatch> {
+    let mut paths = StringBuilder::with_capacity(files.len(), files.len() * (root.len() + TYPICAL_PATH_BYTES));
+    let mut whole = String::new();
+    for path in files.paths()?.iter().map(Option::unwrap_or_default) {
+        whole.clear();
+        if FilePath::is_plain(path) || is_below_root(source, path)? {
+            whole.push_str(root);
         }
+        whole.push_str(path);
+        paths.append_value(&whole);
     }
+    let files = files.with_column(column::PATH, Arc::new(paths.finish()))?;
+    if files.has_deletion_vector()?.true_count() == 0 {
+        return Ok(files);
+    }
+    let vectors = files.deletion_vectors()?.into_iter();
+    let vectors = vectors.map(|vector| vector.map(|vector| absolute_vector(source, root, vector)).transpose());
+    files.with_deletion_vectors(vectors.collect::<Result<_>>()?)
 }
 
-fn absolute(source: &Store, root: &str, mut add: Add) -> Result<Add> {
-    let path = FilePath::parse(&add.path)?;
-    // A clone names no file that a reader of the source may not read.
+/// Returns whether this path in the log is relative. A clone names no file that a reader of the
+/// source may not read.
+fn is_below_root(source: &Store, path: &str) -> Result<bool> {
+    let path = FilePath::parse(path)?;
     source.resolve(&path)?;
-    if let FilePath::Relative(_) = path {
-        add.path.insert_str(0, root);
-    }
-    if let Some(vector) = &mut add.deletion_vector
-        && let DvLocation::File { path, .. } = location(vector)?
-    {
+    Ok(matches!(path, FilePath::Relative(_)))
+}
+
+fn absolute_vector(source: &Store, root: &str, mut vector: DeletionVectorDescriptor) -> Result<DeletionVectorDescriptor> {
+    if let DvLocation::File { path, .. } = location(&vector)? {
         source.resolve(&path)?;
         if let FilePath::Relative(name) = path {
             vector.storage_type = DvStorage::AbsolutePath;
             vector.path_or_inline_dv = format!("{root}{}", FilePath::encode(&name));
         }
     }
-    Ok(add)
+    Ok(vector)
 }
 
-fn copied(source: &Store, mut add: Add, folder: &str) -> Result<TargetFile> {
+/// Returns a file of the source as a copy with the name of the source in a folder of the target.
+pub(super) fn copied(source: &Store, folder: &str, add: Add) -> Result<TargetFile> {
+    let mut add = Add { data_change: true, ..add };
     let path = FilePath::parse(&add.path)?;
     let name = within(
         folder,
@@ -96,7 +101,7 @@ fn copied(source: &Store, mut add: Add, folder: &str) -> Result<TargetFile> {
         Some(vector) => copied_vector(source, vector, folder)?,
         None => None,
     };
-    Ok(TargetFile { add, copies: Some(Copies { data, vector }) })
+    Ok(TargetFile { add, data, vector })
 }
 
 fn copied_vector(source: &Store, vector: &mut DeletionVectorDescriptor, folder: &str) -> Result<Option<FileCopy>> {

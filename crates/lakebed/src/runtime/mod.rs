@@ -6,4 +6,5 @@ pub mod memory;
 pub(crate) mod process;
 pub(crate) mod size;
 pub(crate) mod spill;
+pub(crate) mod spool;
 pub mod stream;

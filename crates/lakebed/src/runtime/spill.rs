@@ -146,7 +146,7 @@ pub(crate) fn joined(pieces: Vec<ArrayRef>) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-async fn blocking<T, W>(folder: PathBuf, doing: &'static str, work: W) -> Result<T>
+pub(super) async fn blocking<T, W>(folder: PathBuf, doing: &'static str, work: W) -> Result<T>
 where
     T: Send + 'static,
     W: FnOnce(&Path) -> Result<T, ArrowError> + Send + 'static,

@@ -13,13 +13,14 @@ use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::{LogPath, commit_name};
 use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
-use lakebed_io::store::{CommitTurn, Queue, Store, all_flushed};
+use lakebed_io::store::{CommitTurn, Content, Queue, Store, all_flushed};
 use object_store::PutPayload;
 
 use super::committed::Committed;
 use super::retry::Pauses;
 use super::winners::{ReadWinner, read_winners};
 use super::{Transaction, group};
+use crate::runtime::spool::Spooled;
 use crate::snapshot::load;
 use crate::upkeep::{NewCommit, count_lines};
 use crate::{Error, ErrorKind, Result, Snapshot};
@@ -48,7 +49,8 @@ impl Transaction {
 
     /// Commits the transaction as a version of its own, without a group.
     pub(crate) async fn commit_alone(mut self, operation: Operation) -> Result<Committed> {
-        let outcome = self.put(operation).await;
+        // Callers hold this large future several times, and the stack of a thread is small.
+        let outcome = Box::pin(self.put(operation)).await;
         match &outcome {
             // When other writers committed first, their deletion vectors were joined with those of
             // this transaction, so some of its files are stale.
@@ -56,6 +58,9 @@ impl Transaction {
             // The commit may exist, and then it may name the files of these deletion vectors.
             Err(error) if matches!(error.kind(), ErrorKind::CommitUnknown { .. }) => {}
             Err(_) => self.delete_vectors(false).await,
+        }
+        if let Some(unused) = self.take_checkpoint() {
+            unused.abort().await;
         }
         outcome
     }
@@ -73,12 +78,16 @@ impl Transaction {
             }
             let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
             let (version, lines) = (rendered.version, Bytes::from(rendered.bytes));
-            let pieces: Vec<Bytes> = std::iter::once(lines.clone()).chain(rendered.copied).collect();
-            let content: PutPayload = pieces.iter().cloned().collect();
+            let Spooled { pieces, file } = self.copied_lines.clone();
+            let pieces: Vec<Bytes> = std::iter::once(lines.clone()).chain(pieces).collect();
+            let is_in_memory = file.is_none();
+            let content = Content::from(PutPayload::from_iter(pieces.iter().cloned()));
+            let content = file.into_iter().fold(content, Content::and_file);
             let first = match put_commit(&self.store, version, content, &told.txn_id, &self.unflushed).await? {
                 PutCommit::Done(e_tag) => {
                     drop(turn);
-                    newer.push(own_commit(version, pieces));
+                    // A commit that did not fit into memory is not folded here.
+                    let newer = is_in_memory.then(|| newer.into_iter().chain([own_commit(version, pieces)]).collect());
                     let snapshot = match self.snapshot_of(version, newer, e_tag).await {
                         Some(snapshot) => Some(self.keep_up(snapshot, lines).await),
                         None => None,
@@ -186,16 +195,16 @@ impl Transaction {
         Error::new(kind, message)
     }
 
-    /// Returns the snapshot of the version that was just committed. A failure to read it does not
-    /// undo the commit.
-    async fn snapshot_of(&self, version: u64, newer: Vec<ReadWinner>, e_tag: Option<String>) -> Option<Snapshot> {
+    /// Returns the snapshot of the version that was just committed. `newer` has the commits above the
+    /// transaction's snapshot, if they are in memory. A failure to read it does not undo the commit.
+    async fn snapshot_of(&self, version: u64, newer: Option<Vec<ReadWinner>>, e_tag: Option<String>) -> Option<Snapshot> {
         tracing::info!(table = self.store.url(), version, "committed");
-        let advanced = match &self.snapshot {
-            Some(snapshot) => {
+        let advanced = match (&self.snapshot, newer) {
+            (Some(snapshot), Some(newer)) => {
                 let commits = newer.into_iter().map(|read| (read.path, read.parts)).collect();
                 snapshot.advanced(commits, e_tag).await.ok()
             }
-            None => None,
+            _ => None,
         };
         let snapshot = match advanced.filter(|snapshot| snapshot.version() == version) {
             Some(snapshot) => Ok(snapshot),
@@ -218,8 +227,10 @@ impl Transaction {
         let is_next = |before: &&Snapshot| before.version() + 1 == snapshot.version();
         let previous = self.snapshot.as_ref().filter(is_next).and_then(Snapshot::checksum).cloned();
         let copied = self.draft.copied.take();
+        self.copied_lines = Spooled::default();
         let commit = NewCommit { lines, copied, changes: self.file_changes(), previous };
-        let done = snapshot.after_commit(&commit, self.settings.upkeep).await;
+        let checkpoint = self.take_checkpoint();
+        let done = snapshot.after_commit_with(&commit, checkpoint, self.settings.upkeep).await;
         if done.checkpoint.is_some()
             && let Ok(reloaded) = load(self.store.clone(), self.env.clone(), Some(snapshot.version())).await
         {

@@ -19,12 +19,12 @@ mod vectors;
 mod winners;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lakebed_core::action::{Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
 use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
-use lakebed_core::commit::copied::{CopiedFiles, CopiedFilesBuilder};
+use lakebed_core::commit::copied::CopiedFiles;
 use lakebed_core::commit::draft::{Draft, Removal};
 use lakebed_core::commit::info::{IDENTITY_ONLY_TAG, ROW_TRACKING_PRESERVED_TAG};
 use lakebed_core::feature::upgrade::upgrade;
@@ -35,6 +35,8 @@ use lakebed_core::property::TableProperties;
 use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
 
+use crate::checkpoint::CheckpointAhead;
+use crate::runtime::spool::Spooled;
 use crate::snapshot::commit_info;
 use crate::upkeep::UpkeepOptions;
 use crate::{Result, Snapshot};
@@ -66,6 +68,11 @@ pub struct Transaction {
     read: ReadSet,
     /// Whether some of the added files are in the table already.
     adds_again: bool,
+    /// The lines of files of another table.
+    copied_lines: Spooled,
+    /// The checkpoint of the new version, if it was begun. A lock is necessary because threads cannot
+    /// share it.
+    checkpoint: Mutex<Option<Box<CheckpointAhead>>>,
     /// Files that the commit has to wait for until they are flushed to disk.
     unflushed: Vec<Unflushed>,
     /// Data files and change data files that were written for this transaction. They are kept only for
@@ -137,6 +144,8 @@ impl Transaction {
             draft: Draft::default(),
             read: ReadSet::default(),
             adds_again: false,
+            copied_lines: Spooled::default(),
+            checkpoint: Mutex::default(),
             unflushed: Vec::new(),
             written: Vec::new(),
             vector_files: Vec::new(),
@@ -158,6 +167,8 @@ impl Transaction {
             draft,
             read: ReadSet::default(),
             adds_again: false,
+            copied_lines: Spooled::default(),
+            checkpoint: Mutex::default(),
             unflushed: Vec::new(),
             written: Vec::new(),
             vector_files: Vec::new(),
@@ -170,6 +181,11 @@ impl Transaction {
     /// exist.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
+    }
+
+    /// Returns the store of the table.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Returns the read set of this transaction, as far as it is known.
@@ -204,14 +220,21 @@ impl Transaction {
     }
 
     /// Begins a collection of files that the new version takes over from another table.
-    pub fn copied_files(&self) -> Result<CopiedFilesBuilder> {
+    pub fn copied_files(&self) -> Result<CopiedFiles> {
         let properties = TableProperties::parse(&self.metadata().configuration)?;
-        Ok(CopiedFilesBuilder::new(&self.base, self.protocol(), &properties))
+        Ok(CopiedFiles::new(&self.base, self.protocol(), &properties))
     }
 
-    /// Adds files of another table.
-    pub fn take_over(&mut self, files: CopiedFiles) {
+    /// Adds files of another table, with their lines, and the checkpoint that has them if it was
+    /// begun.
+    pub(crate) fn take_over(&mut self, files: CopiedFiles, lines: Spooled, checkpoint: Option<CheckpointAhead>) {
         self.draft.copied = Some(files);
+        self.copied_lines = lines;
+        self.checkpoint = Mutex::new(checkpoint.map(Box::new));
+    }
+
+    fn take_checkpoint(&mut self) -> Option<Box<CheckpointAhead>> {
+        self.checkpoint.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Removes files from the table. `data_change` is false when their rows stay in the table.

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use lakebed_core::error::Result;
 use object_store::path::Path;
-use object_store::{ObjectStore, PutMode, PutPayload};
+use object_store::{ObjectStore, PutMode};
 
 use super::flush::{Unflushed, all_flushed};
 use super::outcome::{Existing, Put, PutOutcome};
-use crate::store::Store;
 use crate::store::abilities::Writing;
 use crate::store::local::files;
 use crate::store::local::hidden_file::{Flush, HiddenFile};
+use crate::store::{Content, Store};
 
 /// The kind of object that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Store {
 
     /// Writes an object if no object has its name, and only after other objects are durable. They
     /// are flushed at the same time.
-    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, content: PutPayload) -> Result<Put> {
+    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, content: Content) -> Result<Put> {
         if !self.is_local() || self.flush() == Flush::Later {
             all_flushed(others).await?;
             return self.put_first(path, content, Purpose::Commit).await;
@@ -57,7 +57,7 @@ impl Store {
         self.put_first(path, bytes.into(), Purpose::Disposable).await.map(|put| put.outcome)
     }
 
-    async fn put_first(&self, path: &Path, content: PutPayload, purpose: Purpose) -> Result<Put> {
+    async fn put_first(&self, path: &Path, content: Content, purpose: Purpose) -> Result<Put> {
         match self.writing() {
             Writing::Files => {
                 let flush = if purpose == Purpose::Disposable { Flush::Later } else { self.flush() };
@@ -65,8 +65,9 @@ impl Store {
                 put.map(Put::of)
             }
             Writing::ReadOnly => Err(self.read_only(path)),
-            Writing::Rename => self.put_and_rename(path, content).await.map(Put::of),
+            Writing::Rename => self.put_and_rename(path, content.load(self).await?).await.map(Put::of),
             Writing::ConditionalPut => {
+                let content = content.load(self).await?;
                 let put = || self.object_store().put_opts(path, content.clone(), PutMode::Create.into());
                 // A conditional put that is repeated may find its own object.
                 let put = if purpose == Purpose::Disposable { self.retry(put).await } else { put().await };

@@ -6,19 +6,21 @@
 //! All functions block.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use object_store::ObjectMeta;
 use object_store::path::Path;
-use object_store::{ObjectMeta, PutPayload};
 
+use crate::store::Content;
 use crate::store::commit::outcome::{Existing, PutOutcome};
 use crate::store::local::file_path::file_path;
 use crate::store::local::hidden_file::{Flush, HiddenFile};
+use crate::store::local::read_at::read_exact_at;
 use crate::store::local::within::Within;
 use crate::store::request::folder::Folder;
 
@@ -148,7 +150,7 @@ fn target_below(link: &FilePath, root: &Path) -> Option<Path> {
 /// Writes a file. An existing file is replaced or kept.
 pub(in crate::store) fn put(
     file: &FilePath,
-    content: &PutPayload,
+    content: &Content,
     existing: Existing,
     flush: Flush,
     new: &NewFile<'_>,
@@ -168,14 +170,14 @@ pub(in crate::store) struct NewFile<'a> {
 }
 
 /// Writes a file that has no name yet. Returns `None` if the name is taken.
-pub(in crate::store) fn begin_new(file: &FilePath, content: &PutPayload, new: &NewFile<'_>) -> io::Result<Option<HiddenFile>> {
+pub(in crate::store) fn begin_new(file: &FilePath, content: &Content, new: &NewFile<'_>) -> io::Result<Option<HiddenFile>> {
     // A writer that is too late need not write.
     if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, content, new).map(Some) }
 }
 
-fn begin(file: &FilePath, content: &PutPayload, new: &NewFile<'_>) -> io::Result<HiddenFile> {
+fn begin(file: &FilePath, content: &Content, new: &NewFile<'_>) -> io::Result<HiddenFile> {
     let mut hidden = HiddenFile::create(file, new.unique, new.within)?;
-    content.iter().try_for_each(|bytes| hidden.write(bytes))?;
+    content.write_to(&mut hidden)?;
     Ok(hidden)
 }
 
@@ -209,17 +211,4 @@ fn delete_file(file: &FilePath) -> io::Result<bool> {
 fn meta(location: Path, found: &fs::Metadata) -> ObjectMeta {
     let last_modified = found.modified().map_or(DateTime::<Utc>::UNIX_EPOCH, DateTime::<Utc>::from);
     ObjectMeta { location, last_modified, size: found.len(), e_tag: None, version: None }
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
-}
-
-#[cfg(not(unix))]
-fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    use io::Seek;
-    let mut file = file;
-    file.seek(io::SeekFrom::Start(offset))?;
-    file.read_exact(buffer)
 }

@@ -5,10 +5,10 @@ use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{PutMode, PutPayload, PutResult};
 
-use crate::store::Store;
 use crate::store::abilities::Writing;
 use crate::store::commit::outcome::{Existing, PutOutcome};
 use crate::store::local::files;
+use crate::store::{Content, Store};
 
 impl Store {
     /// Writes an object and replaces an existing one. Readers see either the old or the new object,
@@ -26,7 +26,7 @@ impl Store {
     async fn put_as(&self, path: &Path, bytes: Bytes, existing: Existing) -> Result<()> {
         match self.writing() {
             Writing::Files => {
-                let (flush, content) = (self.flush(), PutPayload::from(bytes));
+                let (flush, content) = (self.flush(), Content::from(bytes));
                 let put = self.write_file(path, move |file, new| files::put(file, &content, existing, flush, new));
                 if put.await? == PutOutcome::Done { Ok(()) } else { Err(self.taken(path)) }
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -41,6 +42,21 @@ fn names_in(folder: &std::path::Path) -> Vec<String> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+#[tokio::test]
+async fn content_goes_on_with_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let rest = vec![7; (1 << 20) + 5];
+    let mut file = tempfile::tempfile().unwrap();
+    io::Write::write_all(&mut file, &rest).unwrap();
+    let content = Content::from(Bytes::from_static(b"head")).and_file(Arc::new(file));
+    for store in [open(folder.path()), Store::open("memory://content/table", StoreOptions::default()).unwrap()] {
+        let path = log_file(&store, 0);
+        let put = store.put_if_absent_after(&[], &path, content.clone()).await.unwrap();
+        assert_eq!(put.outcome, PutOutcome::Done);
+        assert!(store.get(&path).await.unwrap() == [b"head".as_slice(), &rest].concat());
+    }
 }
 
 async fn race(store: &Store, rounds: usize) {
