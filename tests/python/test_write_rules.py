@@ -377,6 +377,33 @@ def test_iceberg_compatibility_is_refused_if_unreadable(path: str) -> None:
     assert lb.Table(path).version == 0
 
 
+def test_overwrite_that_enables_iceberg_compatibility_gives_nested_ids(path: str) -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    lists = pa.table({"l": pa.array([[1]], pa.list_(pa.int64())), "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))})
+    lb.write(path, lists, properties=mapped)
+    compatible = {"delta.enableIcebergCompatV2": True}
+    lb.write(path, lists, mode="overwrite", schema_mode="overwrite", properties=compatible)
+    fields = json.loads(lb.Table(path).schema_json)["fields"]
+    names = [field["metadata"]["delta.columnMapping.physicalName"] for field in fields]
+    nested = [field["metadata"]["delta.columnMapping.nested.ids"] for field in fields]
+    assert [set(ids) for ids in nested] == [{f"{names[0]}.element"}, {f"{names[1]}.key", f"{names[1]}.value"}]
+    assert sorted(number for ids in nested for number in ids.values()) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_iceberg_compatible_table_keeps_its_partition_columns(path: str, version: str) -> None:
+    properties = {"delta.columnMapping.mode": "name", f"delta.enableIcebergCompat{version}": "true"}
+    lb.write(path, {"p": [1], "q": [2], "v": [3]}, partition_by="p", properties=properties)
+    refused = pytest.raises(lb.InvalidInputError, match=r'partitioned by \["p"\] and cannot be partitioned by \["q"\]')
+    with refused:
+        lb.write(path, {"p": [1], "q": [2], "v": [3]}, mode="overwrite", schema_mode="overwrite", partition_by="q")
+    with refused:
+        lb.create(
+            path, pa.schema([("q", pa.int64()), ("v", pa.int64())]), mode="replace", partition_by="q", properties=properties
+        )
+    assert lb.Table(path).version == 0
+
+
 def test_replaced_table_is_read_by_time(path: str) -> None:
     with_times = {"delta.enableInCommitTimestamps": True}
     lb.write(path, {"id": [1]})

@@ -13,7 +13,7 @@ use lakebed_io::env::Env;
 
 use super::columns::{check_columns, check_constraints, partition_columns_of, refuse_filling_of_new, with_checked_metadata};
 use super::complete::{add_row_tracking_columns, with_mapping};
-use super::iceberg::check_iceberg;
+use super::iceberg::{check_iceberg, check_same_partitioning};
 use super::new_table::NewTable;
 use super::value::Definition;
 use crate::clustering::clustering_paths;
@@ -53,17 +53,18 @@ impl Definition {
         let partition_columns = partition_columns_of(&new.schema, &new.partition_by)?;
         let mut metadata = Metadata { partition_columns, ..snapshot.metadata().clone() };
         let kept = with_checked_metadata(&with_metadata_of(&new.schema, snapshot.schema()), &metadata.partition_columns)?;
-        let schema = with_mapping(&kept, snapshot.properties(), &mut metadata.configuration, env);
-        metadata.schema_string = schema.to_json();
         let given = GivenProperties::parse(new.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
         metadata.configuration.extend(given.configuration);
         let properties = TableProperties::parse(&metadata.configuration)?;
         if properties.column_mapping_mode != mode {
             return Err(Error::invalid_input("a write cannot change delta.columnMapping.mode"));
         }
+        let schema = with_mapping(&kept, &properties, &mut metadata.configuration, env);
+        metadata.schema_string = schema.to_json();
         check_columns(&schema, &properties)?;
         check_constraints(&schema, &properties)?;
         check_iceberg(&schema, &properties)?;
+        check_same_partitioning(&properties, &snapshot.metadata().partition_columns, &metadata.partition_columns)?;
         add_row_tracking_columns(&properties, &mut metadata.configuration, env);
         let domains = new.clustering_domains(&schema, mode)?;
         let used = used_features(&schema, &properties, !domains.is_empty()).into_iter().map(str::to_owned).chain(given.features);

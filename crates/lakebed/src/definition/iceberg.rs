@@ -37,6 +37,19 @@ pub(super) fn check_iceberg(schema: &StructType, properties: &TableProperties) -
     }
 }
 
+/// PROTOCOL "Writer Requirements for IcebergCompatV1" and "... V2": refuses to replace a partitioned table
+/// by one with other partition columns.
+pub(super) fn check_same_partitioning(properties: &TableProperties, before: &[String], after: &[String]) -> Result<()> {
+    let is_compatible = properties.iceberg_compat_v1 || properties.iceberg_compat_v2;
+    if !is_compatible || before.is_empty() || before == after {
+        return Ok(());
+    }
+    Err(Error::invalid_input(format!(
+        "a table that readers of Iceberg can read keeps its partition columns: it is partitioned by {before:?} and cannot be \
+         partitioned by {after:?}; write the rows to a new table"
+    )))
+}
+
 fn iceberg_allows(data_type: &DataType, is_first_version: bool) -> bool {
     match data_type {
         DataType::Primitive(primitive) => !matches!(

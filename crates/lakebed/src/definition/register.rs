@@ -1,9 +1,11 @@
 //! The one place where the changes of a definition are added to a transaction.
 
 use lakebed_core::action::{DomainMetadata, Metadata};
+use lakebed_core::property::TableProperties;
 use lakebed_io::env::Env;
 use lakebed_io::store::Store;
 
+use super::iceberg::check_same_partitioning;
 use super::value::Definition;
 use crate::clustering::CLUSTERING_DOMAIN;
 use crate::tags::take_over_kept_versions;
@@ -49,6 +51,8 @@ impl Definition {
     /// all features that it has.
     pub(crate) async fn register_in_place_of(&self, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
         let mut metadata = Metadata { id: snapshot.metadata().id.clone(), ..self.metadata.clone() };
+        let properties = TableProperties::parse(&metadata.configuration)?;
+        check_same_partitioning(&properties, &snapshot.metadata().partition_columns, &metadata.partition_columns)?;
         take_over_kept_versions(&mut metadata, snapshot.metadata());
         transaction.set_metadata(metadata);
         transaction.raise_protocol(&self.protocol)?;

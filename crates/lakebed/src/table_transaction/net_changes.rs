@@ -143,7 +143,7 @@ impl NetChanges {
             let gone = RowPair { row: Row::default(), other: origin.clone() };
             self.used_bytes = self.used_bytes.saturating_sub(gone.size_bytes() + row.len() as u64);
         }
-        let first = origin.unwrap_or_else(|| Some(row));
+        let first = origin.unwrap_or(Some(row));
         match (after, first) {
             (Some(after), first) => self.come(RowPair { row: after, other: first }),
             (None, Some(first)) => {
