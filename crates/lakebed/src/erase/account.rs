@@ -10,7 +10,7 @@ use super::log_search::{FoundInLog, LogSearch};
 use super::outcome::HoldingVersions;
 use super::presence::Presence;
 use crate::tags::Tag;
-use crate::{Result, Snapshot};
+use crate::{ErrorKind, Result, Snapshot};
 
 /// What the log names, and the versions that hold matching rows.
 pub(super) struct Account {
@@ -22,11 +22,11 @@ pub(super) struct Account {
 const ATTEMPTS: usize = 5;
 
 impl Account {
-    /// Reads the log. If a file was deleted since the log was listed, it is listed again.
+    /// Reads the log. If a file of it was deleted since it was listed, it is listed again.
     pub(super) async fn read(search: &LogSearch<'_>) -> Result<Self> {
         for _ in 1..ATTEMPTS {
             match Self::read_once(search).await {
-                Err(error) if error.is_not_found() => {}
+                Err(error) if error.is_not_found() || matches!(error.kind(), ErrorKind::VersionNotFound) => {}
                 read => return read,
             }
         }
