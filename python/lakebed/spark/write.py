@@ -60,6 +60,7 @@ def write(df: DataFrame, uri: str | os.PathLike[str], **options: Unpack[FrameWri
     - ``user_metadata``: a text of your own, which the history keeps.
     - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which the
       history keeps as values of JSON.
+    - ``upkeep``: what follows the commit; see :func:`lakebed.write`.
     - ``target_file_size``: the approximate size of files in bytes.
     - ``partition_by``, ``cluster_by`` and ``properties`` are for a new table; see
       :func:`lakebed.create`.
@@ -130,7 +131,7 @@ def foreach_batch(
       return other rows each time that they run.
     - ``mode``: ``append``, or ``overwrite``: each batch replaces all rows, or those that ``where``
       or ``partitions`` selects.
-    - ``partition_by``, ``cluster_by``, ``schema_mode``, ``user_metadata``, ``commit_info``,
+    - ``partition_by``, ``cluster_by``, ``schema_mode``, ``user_metadata``, ``commit_info``, ``upkeep``,
       ``target_file_size``, ``properties``, ``compression``, ``row_group_rows``, ``bloom_columns``,
       ``on_lossy``, ``timeout``, ``optimize_write``, ``storage_options`` and ``credentials`` are those
       of :func:`write`.
