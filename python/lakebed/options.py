@@ -83,7 +83,7 @@ class Committing(TypedDict, total=False):
 
     - ``user_metadata``: a text of your own, which the history keeps.
     - ``commit_info``: entries of your own in the commit's ``commitInfo``, as values of JSON.
-    - ``upkeep``: what follows the commit, instead of what the table's properties say:
+    - ``upkeep``: whether a checkpoint and a cleanup of the log may follow the commit:
       ``{"checkpoint": False}`` or ``{"clean_up_log": False}``.
     - ``timeout``: the seconds to keep trying while other writers commit first.
     """

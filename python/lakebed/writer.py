@@ -103,7 +103,7 @@ def write(
     - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which the
       history keeps as values of JSON. Entries that lakebed records, such as ``timestamp``, are
       refused.
-    - ``upkeep``: what follows the commit, instead of what the table's properties say.
+    - ``upkeep``: whether a checkpoint and a cleanup of the log may follow the commit.
       ``{"checkpoint": False}`` writes no checkpoint, also if one is due: a later commit makes up for
       it. ``{"clean_up_log": False}`` keeps log files that are out of date, and ``True`` deletes them
       after a checkpoint.

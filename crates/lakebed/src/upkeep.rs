@@ -32,7 +32,7 @@ const INTERVAL: u64 = 10;
 const FILES_PER_INTERVAL: u64 = 4_000;
 const LONGEST_INTERVAL: u64 = 100;
 
-/// What follows a commit, instead of what the table's properties say.
+/// Whether a checkpoint and a cleanup of the log may follow a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpkeepOptions {

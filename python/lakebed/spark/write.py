@@ -60,7 +60,7 @@ def write(df: DataFrame, uri: str | os.PathLike[str], **options: Unpack[FrameWri
     - ``user_metadata``: a text of your own, which the history keeps.
     - ``commit_info={"ticket": 4711}``: entries of your own in the commit's ``commitInfo``, which the
       history keeps as values of JSON.
-    - ``upkeep``: what follows the commit; see :func:`lakebed.write`.
+    - ``upkeep``: whether a checkpoint and a cleanup of the log may follow; see :func:`lakebed.write`.
     - ``target_file_size``: the approximate size of files in bytes.
     - ``partition_by``, ``cluster_by`` and ``properties`` are for a new table; see
       :func:`lakebed.create`.

@@ -21,7 +21,7 @@ use crate::feature::downgrade::drops_feature;
 use crate::feature::{check_read, check_write, supported_features};
 use crate::log::files::FileBatch;
 use crate::property::IsolationLevel;
-use crate::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME, to_physical};
+use crate::schema::mapping::{self, FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME, to_physical};
 use crate::schema::{self, DataType, StructType};
 use crate::{Error, ErrorKind, Result};
 
@@ -38,8 +38,6 @@ pub const KEPT_VERSIONS: &str = "lakebed.keptVersions";
 pub fn names_versions(property: &str) -> bool {
     property == KEPT_VERSIONS || property.starts_with(TAG_PREFIX)
 }
-
-const MODE: &str = "delta.columnMapping.mode";
 
 /// A transaction that has not been committed.
 #[derive(Debug, Clone, Copy)]
@@ -277,11 +275,11 @@ fn is_harmless(key: &str, before: &str, value: &str) -> bool {
     match key {
         _ if names_versions(key) => true,
         "delta.enableRowTracking" | "delta.enableDeletionVectors" => value.eq_ignore_ascii_case("true"),
-        MODE => matches!(before, "" | "none") && value.eq_ignore_ascii_case("name"),
+        mapping::MODE => matches!(before, "" | "none") && value.eq_ignore_ascii_case("name"),
         "delta.checkpointPolicy" => value.eq_ignore_ascii_case("v2"),
         "delta.rowTracking.materializedRowIdColumnName"
         | "delta.rowTracking.materializedRowCommitVersionColumnName"
-        | "delta.columnMapping.maxColumnId"
+        | mapping::MAX_COLUMN_ID
         | "delta.enableInCommitTimestamps"
         | "delta.inCommitTimestampEnablementVersion"
         | "delta.inCommitTimestampEnablementTimestamp" => true,
@@ -293,7 +291,7 @@ fn is_harmless(key: &str, before: &str, value: &str) -> bool {
 /// where it was, and the marks of identity columns may change. These changes do not affect files
 /// written under the old schema.
 fn schema_difference(old: &Metadata, new: &Metadata) -> Option<String> {
-    if old.schema_string == new.schema_string && old.property(MODE) == new.property(MODE) {
+    if old.schema_string == new.schema_string && old.property(mapping::MODE) == new.property(mapping::MODE) {
         return None;
     }
     let is_same = match (Columns::of(old), Columns::of(new)) {
@@ -311,7 +309,7 @@ struct Columns {
 
 impl Columns {
     fn of(metadata: &Metadata) -> Option<Self> {
-        let mode = metadata.property(MODE).map_or(Ok(MappingMode::None), str::parse).ok()?;
+        let mode = metadata.property(mapping::MODE).map_or(Ok(MappingMode::None), str::parse).ok()?;
         Some(Self { schema: schema::parse(&metadata.schema_string).ok()?, mode })
     }
 

@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, new_null_array};
 use arrow_schema::DataType;
 
@@ -18,8 +16,6 @@ use crate::log::add_lines::write_add_lines;
 use crate::log::checksum::Tally;
 use crate::log::files::{FileBatch, FileKey, column};
 use crate::property::TableProperties;
-use crate::schema::PrimitiveType;
-use crate::stats::{StatColumn, StatKind};
 use crate::{Error, Result};
 
 /// Files that a new version takes over from another table, without their lines.
@@ -51,8 +47,7 @@ impl CopiedLines {
 
     /// Renders the line of one more file.
     pub fn push(&mut self, add: Add) -> Result<()> {
-        let id = add.deletion_vector.as_ref().map(|vector| vector.unique_id());
-        self.keys.push(FileKey::new(&add.path, id.as_deref()));
+        self.keys.push(FileKey::of_add(&add));
         self.sums.add_file(&add);
         Action::Add(add).write_line(&mut self.bytes)
     }
@@ -74,7 +69,7 @@ impl CopiedFiles {
             None => (new_null_array(&DataType::Int64, files.len()), new_null_array(&DataType::Int64, files.len())),
             Some(row_ids) => {
                 let mut ids = Vec::with_capacity(files.len());
-                for (row, count) in row_counts(files)?.iter().enumerate() {
+                for (row, count) in files.row_counts()?.iter().enumerate() {
                     let count = count.filter(|count| *count >= 0).ok_or_else(|| {
                         let path = files.paths().map_or("", |paths| paths.value(row));
                         without_count(path)
@@ -131,12 +126,6 @@ impl CopiedFiles {
     pub(super) fn row_ids(&self) -> Option<&RowIds> {
         self.row_ids.as_ref()
     }
-}
-
-fn row_counts(files: &FileBatch) -> Result<Int64Array> {
-    let wanted = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
-    let counts = files.stats(&[wanted])?.pop().ok_or_else(|| Error::internal("no array of row counts"))?;
-    Ok(counts.as_primitive::<Int64Type>().clone())
 }
 
 fn without_count(path: &str) -> Error {

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use super::files::FileKey;
 use crate::action::Action;
-use crate::action::json::{CommitLines, FileLine, Line, lines, read_line};
+use crate::action::json::{CommitLines, Line, lines, read_line};
 use crate::{Error, Result};
 
 /// The key of an action. Only the newest of all actions with one key counts.
@@ -54,12 +54,7 @@ pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> R
 /// commit.
 fn key(line: Line<'_>) -> Option<ActionKey> {
     Some(match line {
-        Line::File(FileLine::Add(add)) => {
-            ActionKey::File(FileKey::new(&add.path, add.deletion_vector.map(|dv| dv.unique_id()).as_deref()))
-        }
-        Line::File(FileLine::Remove(remove)) => {
-            ActionKey::File(FileKey::new(&remove.path, remove.deletion_vector.map(|dv| dv.unique_id()).as_deref()))
-        }
+        Line::File(file) => ActionKey::File(FileKey::of_line(&file)),
         Line::Other(Action::Protocol(_)) => ActionKey::Protocol,
         Line::Other(Action::Metadata(_)) => ActionKey::Metadata,
         Line::Other(Action::SetTransaction(txn)) => ActionKey::Transaction(txn.app_id),

@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, RecordBatch, StringArray, StructArray, UInt64Array, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int64Array, MapArray, RecordBatch, StringArray, StructArray, UInt64Array, new_null_array,
+};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use twox_hash::XxHash3_128;
 
-use crate::action::{DeletionVectorDescriptor, DvStorage};
+use crate::action::json::FileLine;
+use crate::action::{Add, DeletionVectorDescriptor, DvStorage};
 use crate::error::{Error, Result};
 use crate::schema::PrimitiveType;
 use crate::stats::{self, COMPLETE, COMPLETE_TAG, StatColumn};
@@ -61,6 +64,22 @@ impl FileKey {
     /// Returns the hash in hexadecimal digits.
     pub fn to_hex(self) -> String {
         format!("{:032x}", self.0)
+    }
+
+    /// Returns the key of an action's file with its deletion vector.
+    pub fn of_add(add: &Add) -> Self {
+        let id = add.deletion_vector.as_ref().map(|vector| vector.unique_id());
+        Self::new(&add.path, id.as_deref())
+    }
+
+    /// Returns the key of a line's file with its deletion vector.
+    pub fn of_line(line: &FileLine<'_>) -> Self {
+        let (path, vector) = match line {
+            FileLine::Add(add) => (&add.path, &add.deletion_vector),
+            FileLine::Remove(remove) => (&remove.path, &remove.deletion_vector),
+        };
+        let id = vector.as_ref().map(|vector| vector.unique_id());
+        Self::new(path, id.as_deref())
     }
 
     /// Returns the key of a file with this path and deletion vector id.
@@ -283,6 +302,14 @@ impl FileBatch {
             }
             _ => Ok(written),
         }
+    }
+
+    /// Returns how many rows each file has, including deleted rows. The count is null where the log
+    /// does not give it.
+    pub fn row_counts(&self) -> Result<Int64Array> {
+        let counts = self.stats(&[StatColumn::num_records()])?;
+        let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
+        counts.cloned().ok_or_else(|| Error::internal("the row counts have another type"))
     }
 
     /// Returns for each file the typed value of a partition column. PROTOCOL "Partition Value

@@ -18,6 +18,10 @@ pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 pub const FIELD_ID: &str = "delta.columnMapping.id";
 /// The key of the ids of elements, keys and values in the metadata of the field above them.
 pub const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
+/// The property with the way in which columns of data files are found.
+pub const MODE: &str = "delta.columnMapping.mode";
+/// The property with the highest id of a column that the table ever had.
+pub const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 /// The property of a table whose columns were dropped or renamed. It stays true.
 pub const DROPPED_OR_RENAMED: &str = "delta.columnMapping.hasDroppedOrRenamed";
 

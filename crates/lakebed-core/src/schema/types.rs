@@ -132,6 +132,31 @@ impl StructType {
     }
 }
 
+impl StructType {
+    /// Calls `change` with every field, also inside of fields. A field comes before those inside.
+    pub fn each_field_mut(&mut self, change: &mut impl FnMut(&mut StructField)) {
+        for field in &mut self.fields {
+            change(field);
+            field.data_type.each_field_mut(change);
+        }
+    }
+}
+
+impl DataType {
+    /// Calls `change` with every field inside of the type.
+    pub fn each_field_mut(&mut self, change: &mut impl FnMut(&mut StructField)) {
+        match self {
+            DataType::Struct(fields) => fields.each_field_mut(change),
+            DataType::Array(array) => array.element.each_field_mut(change),
+            DataType::Map(map) => {
+                map.key.each_field_mut(change);
+                map.value.each_field_mut(change);
+            }
+            DataType::Primitive(_) => {}
+        }
+    }
+}
+
 impl StructField {
     /// Returns a field without metadata.
     pub fn new(name: impl Into<String>, data_type: impl Into<DataType>, nullable: bool) -> Self {

@@ -83,6 +83,11 @@ pub struct StatColumn {
 }
 
 impl StatColumn {
+    /// Returns the number of rows of a file.
+    pub fn num_records() -> Self {
+        Self { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }
+    }
+
     /// Returns the type of the array that [`from_json`] and [`from_struct`] return. It is Int64 for
     /// counts, and Boolean for [`StatKind::TightBounds`].
     pub fn arrow_type(&self) -> ArrowType {

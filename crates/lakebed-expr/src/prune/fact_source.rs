@@ -36,7 +36,7 @@ pub(super) fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -
         Fact::Maximum(path) => (StatKind::Max, path),
         Fact::NullCount(path) => (StatKind::NullCount, path),
         Fact::Rows => {
-            return Some((StatColumn { kind: StatKind::NumRecords, path: vec![], data_type: PrimitiveType::Long }, None));
+            return Some((StatColumn::num_records(), None));
         }
         _ => return None,
     };

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use lakebed_core::action::json::{FileLine, Line};
-use lakebed_core::action::{Action, DeletionVectorDescriptor};
+use lakebed_core::action::Action;
+use lakebed_core::action::json::{AddRef, FileLine, Line, RemoveRef};
 use lakebed_core::log::files::FileKey;
 
 /// The actions of one commit so far.
@@ -22,8 +22,7 @@ impl CommitActions {
     /// `metaData` and one `protocol`.
     pub(super) fn take(&mut self, line: &Line<'_>) {
         let repeated = match line {
-            Line::File(FileLine::Add(add)) => self.take_file(&add.path, add.deletion_vector.clone().map(Into::into)),
-            Line::File(FileLine::Remove(remove)) => self.take_file(&remove.path, remove.deletion_vector.clone().map(Into::into)),
+            Line::File(file) => self.take_file(file),
             Line::Other(Action::Metadata(_)) => self.take_other("metaData", ""),
             Line::Other(Action::Protocol(_)) => self.take_other("protocol", ""),
             Line::Other(Action::SetTransaction(transaction)) => self.take_other("txn", &transaction.app_id),
@@ -35,9 +34,9 @@ impl CommitActions {
         }
     }
 
-    fn take_file(&mut self, path: &str, vector: Option<DeletionVectorDescriptor>) -> Option<String> {
-        let id = vector.map(|vector| vector.unique_id());
-        let is_new = self.files.insert(FileKey::new(path, id.as_deref()));
+    fn take_file(&mut self, file: &FileLine<'_>) -> Option<String> {
+        let is_new = self.files.insert(FileKey::of_line(file));
+        let (FileLine::Add(AddRef { path, .. }) | FileLine::Remove(RemoveRef { path, .. })) = file;
         (!is_new).then(|| format!("it has two actions for the file {path}"))
     }
 

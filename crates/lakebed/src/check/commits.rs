@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::pin::pin;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use lakebed_core::action::json::each_line;
 use lakebed_core::log::hint::Hint;
 use lakebed_core::log::segment::{CheckpointFiles, ListedLogFile, checkpoints};
 use lakebed_core::path::{CheckpointKind, HINT_NAME, LOG_DIR, LogKind, LogPath};
@@ -16,6 +15,7 @@ use super::commit_actions::CommitActions;
 use super::damaged::damage;
 use super::finding::{Finding, FindingKind};
 use super::findings::Findings;
+use super::log_lines::read_lines;
 use super::progress::LevelReporter;
 use crate::{Error, ErrorKind, Result};
 
@@ -203,19 +203,6 @@ fn old_commit_unreadable(path: &LogPath, message: &str) -> Finding {
 
 /// Reads a commit and parses each of its lines. Returns the first action that it has twice, in words.
 async fn read_commit(store: &Store, path: &LogPath) -> Result<Option<String>> {
-    let mut parts = pin!(log::read_commits(store, std::slice::from_ref(path)));
-    let mut actions = CommitActions::default();
-    while let Some(part) = parts.try_next().await? {
-        let parse = move || {
-            each_line(part.part(), |line| {
-                actions.take(&line);
-                Ok(())
-            })?;
-            Ok::<_, Error>(actions)
-        };
-        actions = tokio::task::spawn_blocking(parse)
-            .await
-            .map_err(|error| Error::corrupt(&path.name, "its lines cannot be parsed").with_source(error))??;
-    }
+    let actions = read_lines(store, std::slice::from_ref(path), CommitActions::default(), CommitActions::take).await?;
     Ok(actions.repeated)
 }

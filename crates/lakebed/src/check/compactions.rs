@@ -2,21 +2,18 @@
 //! read the compactions.
 
 use std::collections::HashSet;
-use std::pin::pin;
 
-use futures::TryStreamExt;
-use lakebed_core::action::DeletionVectorDescriptor;
-use lakebed_core::action::json::{DvRef, FileLine, Line, each_line};
+use lakebed_core::action::json::{FileLine, Line};
 use lakebed_core::log::files::FileKey;
 use lakebed_core::path::{LogKind, LogPath};
-use lakebed_io::log;
 use lakebed_io::store::Store;
 
 use super::commits::CheckedLog;
 use super::damaged::damage;
 use super::finding::{Finding, FindingKind};
 use super::findings::Findings;
-use crate::{Error, Result};
+use super::log_lines::read_lines;
+use crate::Result;
 
 /// Compares log compactions with their commits.
 pub(super) async fn compare<'a>(
@@ -28,7 +25,7 @@ pub(super) async fn compare<'a>(
     for path in compactions {
         let LogKind::Compaction { end } = path.kind else { continue };
         let place = |kind, message: &str| Finding::new(kind, message).file(&path.name).version(end);
-        let compacted = match damage(AddedFiles::read(store, vec![path.clone()]).await)? {
+        let compacted = match damage(AddedFiles::read(store, std::slice::from_ref(path)).await)? {
             Ok(compacted) => compacted,
             Err(error) => {
                 findings.report(place(FindingKind::CompactionUnreadable, error.message()));
@@ -41,7 +38,7 @@ pub(super) async fn compare<'a>(
         if commits.len() as u64 != end - path.version + 1 {
             continue;
         }
-        let Ok(committed) = damage(AddedFiles::read(store, commits).await)? else { continue };
+        let Ok(committed) = damage(AddedFiles::read(store, &commits).await)? else { continue };
         if compacted.0 != committed.0 {
             let (found, expected) = (compacted.0.len(), committed.0.len());
             let message = match found == expected {
@@ -61,33 +58,15 @@ struct AddedFiles(HashSet<FileKey>);
 
 impl AddedFiles {
     /// Reads commits, oldest first, or a log compaction.
-    async fn read(store: &Store, paths: Vec<LogPath>) -> Result<Self> {
-        let mut parts = pin!(log::read_commits(store, &paths));
-        let mut added = Self::default();
-        while let Some(part) = parts.try_next().await? {
-            let parse = move || {
-                each_line(part.part(), |line| {
-                    added.take(&line);
-                    Ok(())
-                })?;
-                Ok::<_, Error>(added)
-            };
-            let parsed = tokio::task::spawn_blocking(parse).await;
-            added = parsed.map_err(|error| Error::internal("reading a log compaction").with_source(error))??;
-        }
-        Ok(added)
+    async fn read(store: &Store, paths: &[LogPath]) -> Result<Self> {
+        read_lines(store, paths, Self::default(), Self::take).await
     }
 
     fn take(&mut self, line: &Line<'_>) {
         match line {
-            Line::File(FileLine::Add(add)) => self.0.insert(key_of(&add.path, add.deletion_vector.as_ref())),
-            Line::File(FileLine::Remove(remove)) => self.0.remove(&key_of(&remove.path, remove.deletion_vector.as_ref())),
+            Line::File(file @ FileLine::Add(_)) => self.0.insert(FileKey::of_line(file)),
+            Line::File(file @ FileLine::Remove(_)) => self.0.remove(&FileKey::of_line(file)),
             _ => false,
         };
     }
-}
-
-fn key_of(path: &str, vector: Option<&DvRef<'_>>) -> FileKey {
-    let id = vector.cloned().map(|vector| DeletionVectorDescriptor::from(vector).unique_id());
-    FileKey::new(path, id.as_deref())
 }

@@ -18,6 +18,7 @@ mod finding;
 mod findings;
 mod footers;
 mod history;
+mod log_lines;
 mod newest;
 mod options;
 mod outcome;

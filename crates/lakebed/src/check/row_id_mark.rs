@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use lakebed_core::log::files::{FileBatch, column};
 
 use super::finding::{Finding, FindingKind};
-use crate::scan::plan::{Plan, PlanOptions, row_counts};
+use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Result, Snapshot};
 
 /// The greatest row id that files have by the log.
@@ -29,7 +29,7 @@ impl GreatestRowId {
     /// Adds the files of a batch. A file without rows, or with an unknown number of them, counts
     /// with its first row id at most.
     pub(crate) fn add(&mut self, batch: &FileBatch) -> Result<()> {
-        let (first, rows) = (batch.longs(column::BASE_ROW_ID)?, row_counts(batch)?);
+        let (first, rows) = (batch.longs(column::BASE_ROW_ID)?, batch.row_counts()?);
         for row in (0..batch.len()).filter(|row| first.is_valid(*row)) {
             let count = if rows.is_valid(row) { rows.value(row) } else { 1 };
             if count > 0 {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use arrow_array::Array;
+use lakebed_core::feature::supported_features;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::log::segment::{CheckpointFiles, checkpoints};
 use lakebed_core::path::{FilePath, HINT_NAME, LogKind, LogPath, checksum_name, commit_name};
@@ -228,7 +229,7 @@ impl EntryCheck {
             _ => None,
         });
         let row_ids = snapshot.properties().row_tracking.then(GreatestRowId::default);
-        let has_vectors = snapshot.protocol().reader_features.iter().flatten().any(|feature| feature == "deletionVectors");
+        let has_vectors = supported_features(snapshot.protocol()).contains(&"deletionVectors");
         Self { partitions: typed.collect(), has_vectors, row_ids, found }
     }
 

@@ -103,7 +103,7 @@ impl StateDigest {
 fn sum_of(batch: &FileBatch, partitions: &[String]) -> Result<u128> {
     let (paths, sizes, row_ids) = (batch.paths()?, batch.longs(column::SIZE)?, batch.longs(column::BASE_ROW_ID)?);
     let values = partitions.iter().map(|name| batch.partition_texts(name)).collect::<Result<Vec<_>>>()?;
-    let rows = crate::scan::plan::row_counts(batch)?;
+    let rows = batch.row_counts()?;
     let mut sum: u128 = 0;
     let mut text = Vec::new();
     for row in 0..batch.len() {

@@ -43,7 +43,7 @@ impl EarlierFiles {
     /// A name below the root means the same file only if the target is a copy of the source, because
     /// two tables may use the same name.
     pub(super) fn keep_copy(&mut self, add: &Add) -> bool {
-        let key = FileKey::new(&add.path, add.deletion_vector.as_ref().map(|vector| vector.unique_id()).as_deref());
+        let key = FileKey::of_add(add);
         let is_same = self.is_earlier_copy && self.files.get(&key) == Some(&(add.size, add.modification_time));
         if is_same {
             self.kept.insert(key);

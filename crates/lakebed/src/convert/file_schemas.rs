@@ -153,19 +153,7 @@ fn inner_changes(data_type: &mut DataType, of_file: &DataType) {
 /// Removes the metadata of a field, which is that of the file.
 fn without_metadata(field: &mut StructField) {
     field.metadata.clear();
-    inner_without_metadata(&mut field.data_type);
-}
-
-fn inner_without_metadata(data_type: &mut DataType) {
-    match data_type {
-        DataType::Struct(columns) => columns.fields.iter_mut().for_each(without_metadata),
-        DataType::Array(array) => inner_without_metadata(&mut array.element),
-        DataType::Map(map) => {
-            inner_without_metadata(&mut map.key);
-            inner_without_metadata(&mut map.value);
-        }
-        DataType::Primitive(_) => {}
-    }
+    field.data_type.each_field_mut(&mut |inner| inner.metadata.clear());
 }
 
 /// Returns a type without the order of its fields, their nullability, and fields that only one file

@@ -2,7 +2,7 @@
 
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::mapping::{MappingMode, PHYSICAL_NAME};
-use lakebed_core::schema::{DataType, StructField, StructType};
+use lakebed_core::schema::{StructField, StructType};
 
 use super::file_schemas::{FileSchemas, MergedSchema, TYPE_WIDENING};
 use super::footers::read_footers;
@@ -56,7 +56,7 @@ fn define(request: &Request<'_>, merged: MergedSchema, partition_columns: &Struc
         MappingMode::Name => {
             // The files have the names of the columns.
             let mut schema = lakebed_core::schema::parse(&definition.metadata.schema_string)?;
-            schema.fields.iter_mut().for_each(name_physically);
+            schema.each_field_mut(&mut name_physically);
             definition.metadata.schema_string = schema.to_json();
         }
         MappingMode::Id => {
@@ -71,18 +71,5 @@ fn define(request: &Request<'_>, merged: MergedSchema, partition_columns: &Struc
 fn name_physically(field: &mut StructField) {
     if let Some(name) = field.metadata.get_mut(PHYSICAL_NAME) {
         *name = field.name.clone().into();
-    }
-    name_within(&mut field.data_type);
-}
-
-fn name_within(data_type: &mut DataType) {
-    match data_type {
-        DataType::Struct(columns) => columns.fields.iter_mut().for_each(name_physically),
-        DataType::Array(array) => name_within(&mut array.element),
-        DataType::Map(map) => {
-            name_within(&mut map.key);
-            name_within(&mut map.value);
-        }
-        DataType::Primitive(_) => {}
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::evolve::Mapping;
-use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::mapping::{MAX_COLUMN_ID, MappingMode};
 use lakebed_io::env::Env;
 
 /// Returns the schema with names and ids for the columns that lack them, if column mapping is
@@ -27,7 +27,7 @@ pub(super) fn with_mapping(
         nested_ids: properties.iceberg_compat_v2,
     };
     let schema = mapping.complete(schema, mode);
-    configuration.insert("delta.columnMapping.maxColumnId".to_owned(), Some(mapping.max_column_id.to_string()));
+    configuration.insert(MAX_COLUMN_ID.to_owned(), Some(mapping.max_column_id.to_string()));
     schema
 }
 

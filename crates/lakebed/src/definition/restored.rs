@@ -13,7 +13,7 @@ use lakebed_core::feature::downgrade::PROTECTED_BEFORE;
 use lakebed_core::feature::supported_features;
 use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::schema::field_metadata::IDENTITY_STEP;
-use lakebed_core::schema::mapping::{DROPPED_OR_RENAMED, FIELD_ID};
+use lakebed_core::schema::mapping::{DROPPED_OR_RENAMED, FIELD_ID, MAX_COLUMN_ID};
 use lakebed_core::schema::{StructField, StructType};
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ const ROW_IDS: [&str; 2] =
     ["delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName"];
 
 /// The properties with numbers that only grow.
-const GROWING: [&str; 2] = ["delta.columnMapping.maxColumnId", PROTECTED_BEFORE];
+const GROWING: [&str; 2] = [MAX_COLUMN_ID, PROTECTED_BEFORE];
 
 impl Definition {
     /// Returns the definition of a table that goes back from `current` to `target`.

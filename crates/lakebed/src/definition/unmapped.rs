@@ -1,8 +1,8 @@
 //! The definition of a table that no longer has column mapping.
 
 use lakebed_core::property::TableProperties;
-use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME, physical_path};
-use lakebed_core::schema::{ArrayType, DataType, MapType, StructField, StructType, parse};
+use lakebed_core::schema::mapping::{self, FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME, physical_path};
+use lakebed_core::schema::{StructType, parse};
 use serde_json::Value;
 
 use super::columns::check_columns;
@@ -11,7 +11,7 @@ use crate::clustering::{clustering_domain, leaf_names};
 use crate::{Error, Result, Snapshot};
 
 /// The properties of column mapping. `hasDroppedOrRenamed` stays, because it never goes back.
-const PROPERTIES: [&str; 2] = ["delta.columnMapping.mode", "delta.columnMapping.maxColumnId"];
+const PROPERTIES: [&str; 2] = [mapping::MODE, mapping::MAX_COLUMN_ID];
 
 impl Definition {
     /// Returns the definition of a table without column mapping. Its files must have the logical
@@ -55,26 +55,9 @@ fn logical_path(snapshot: &Snapshot, physical: &[String]) -> Result<Vec<String>>
 /// Removes names and ids that are left from a time when the table had column mapping. Without it
 /// they have no meaning.
 pub(super) fn without_mapping(schema: &StructType) -> StructType {
-    let field = |field: &StructField| {
-        let mut metadata = field.metadata.clone();
-        [PHYSICAL_NAME, FIELD_ID, NESTED_IDS].iter().for_each(|key| drop::<Option<Value>>(metadata.remove(*key)));
-        StructField { metadata, data_type: type_without_mapping(&field.data_type), ..field.clone() }
-    };
-    StructType { fields: schema.fields.iter().map(field).collect() }
-}
-
-fn type_without_mapping(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Primitive(primitive) => (*primitive).into(),
-        DataType::Struct(fields) => without_mapping(fields).into(),
-        DataType::Array(array) => {
-            ArrayType { element: type_without_mapping(&array.element), contains_null: array.contains_null }.into()
-        }
-        DataType::Map(map) => MapType {
-            key: type_without_mapping(&map.key),
-            value: type_without_mapping(&map.value),
-            value_contains_null: map.value_contains_null,
-        }
-        .into(),
-    }
+    let mut schema = schema.clone();
+    schema.each_field_mut(&mut |field| {
+        [PHYSICAL_NAME, FIELD_ID, NESTED_IDS].iter().for_each(|key| drop::<Option<Value>>(field.metadata.remove(*key)));
+    });
+    schema
 }

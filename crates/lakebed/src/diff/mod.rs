@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::file_difference::FileDifference;
 use crate::history::HistoryEntry;
 use crate::scan::files::deleted_records;
-use crate::scan::plan::row_counts;
 use crate::{Result, Snapshot, Table};
 
 pub use schema::SchemaDifference;
@@ -161,7 +160,7 @@ fn files(difference: &FileDifference) -> Result<FilesDifference> {
 }
 
 fn each(batch: &FileBatch) -> Result<Vec<(FileKey, OneFile)>> {
-    let (sizes, rows, deleted) = (batch.longs(column::SIZE)?, row_counts(batch)?, deleted_records(batch));
+    let (sizes, rows, deleted) = (batch.longs(column::SIZE)?, batch.row_counts()?, deleted_records(batch));
     let file = |(row, path): (usize, Option<&str>)| {
         let deleted = deleted.value(row);
         let all = rows.is_valid(row).then(|| rows.value(row));

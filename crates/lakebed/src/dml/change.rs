@@ -29,7 +29,7 @@ pub struct ChangeOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
-    /// What follows the commit, instead of what the table's properties say.
+    /// Whether a checkpoint and a cleanup of the log may follow the commit.
     pub upkeep: UpkeepOptions,
     /// The approximate size of new files. The default is the table's property; without one it is
     /// 128 MiB.

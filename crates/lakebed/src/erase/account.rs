@@ -18,7 +18,7 @@ pub(super) struct Account {
     pub(super) presence: Presence,
 }
 
-/// The number of attempts to read the log while others delete what is out of date.
+/// The number of attempts to read the log while other processes delete old files of it.
 const ATTEMPTS: usize = 5;
 
 impl Account {

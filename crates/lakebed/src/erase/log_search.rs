@@ -12,6 +12,7 @@ use lakebed_core::action::Metadata;
 use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_core::log::segment::{ListedLogFile, readable_versions};
 use lakebed_core::path::{FilePath, LogPath};
+use lakebed_core::schema::mapping;
 use lakebed_io::log;
 
 use super::definition::Definition;
@@ -24,9 +25,6 @@ use crate::{Result, Snapshot, Table};
 
 /// The operation of the commit at which the log begins after an erase of the history.
 pub(super) const FENCE: &str = "ERASE HISTORY";
-
-/// The property with the mode by which columns are found in files.
-const MAPPING_MODE: &str = "delta.columnMapping.mode";
 
 /// The maximum number of files that one read takes.
 const FILES_AT_ONCE: usize = 1024;
@@ -150,7 +148,7 @@ impl Searching<'_> {
     /// Searches further files by this metadata of a version, if it changes how they are read.
     async fn follow(&mut self, metadata: &Metadata, version: u64) -> Result<()> {
         let layout = |metadata: &Metadata| {
-            let mode = metadata.configuration.get(MAPPING_MODE).cloned();
+            let mode = metadata.configuration.get(mapping::MODE).cloned();
             (metadata.schema_string.clone(), metadata.partition_columns.clone(), mode)
         };
         if self.metadata.as_ref().map(layout) == Some(layout(metadata)) { Ok(()) } else { self.define(version).await }

@@ -27,7 +27,7 @@ pub struct EraseOptions {
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     #[serde(default)]
     pub commit_info: InfoEntries,
-    /// What follows the commit, instead of what the table's properties say.
+    /// Whether a checkpoint and a cleanup of the log may follow the commit.
     #[serde(default)]
     pub upkeep: UpkeepOptions,
     /// The approximate size of new files. The default is the table's property; without one it is

@@ -145,7 +145,7 @@ impl Done {
         };
     }
 
-    /// Returns the error with what was committed before it.
+    /// Adds the committed version to an error that came after the commit.
     fn told_with(&self, error: Error) -> Error {
         match self.version {
             Some(version) => error.within(format!(

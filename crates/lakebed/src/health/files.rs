@@ -11,7 +11,6 @@ use lakebed_core::stats::{StatColumn, StatKind};
 use super::overlap::Intervals;
 use crate::Result;
 use crate::scan::files::deleted_records;
-use crate::scan::plan::row_counts;
 
 /// The most partitions that are told apart. The files of further ones count as one partition.
 const MOST_PARTITIONS: usize = 1_000_000;
@@ -77,7 +76,7 @@ impl FileSums {
 
     /// Adds the files of a batch.
     pub(super) fn add(&mut self, batch: &FileBatch, columns: &[BoundedColumn]) -> Result<()> {
-        let (sizes, rows, deleted) = (batch.longs(column::SIZE)?, row_counts(batch)?, deleted_records(batch));
+        let (sizes, rows, deleted) = (batch.longs(column::SIZE)?, batch.row_counts()?, deleted_records(batch));
         let has_vector = batch.has_deletion_vector()?;
         let texts = self.partitions.iter().map(|name| batch.partition_texts(name)).collect::<Result<Vec<_>>>()?;
         let wanted: Vec<StatColumn> = columns.iter().flat_map(|column| column.bounds.clone()).collect();

@@ -15,7 +15,6 @@ use super::reorg_files::Reorg;
 use super::zcube::ZCube;
 use crate::scan::ScanFile;
 use crate::scan::files::deleted_records;
-use crate::scan::plan::row_counts;
 use crate::scan::plan::{Plan as ScanPlan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 use lakebed_expr::Filter;
@@ -133,7 +132,7 @@ struct PartitionCandidates {
 impl PlanBuilder {
     fn add(&mut self, batch: &FileBatch, strategy: &Strategy, describes: bool) -> Result<()> {
         self.scanned_files += batch.len() as u64;
-        let (rows, deleted) = (row_counts(batch)?, deleted_records(batch));
+        let (rows, deleted) = (batch.row_counts()?, deleted_records(batch));
         let (sizes, times) = (batch.longs(column::SIZE)?, batch.longs(column::MODIFICATION_TIME)?);
         let file = |row: usize| PackedFile {
             size_bytes: u64::try_from(sizes.value(row)).unwrap_or(0),

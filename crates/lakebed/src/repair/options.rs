@@ -9,8 +9,8 @@ use crate::upkeep::UpkeepOptions;
 
 use crate::check::Level;
 
-/// The choice for a data file whose deletion vector cannot be read, so that it is not known which of
-/// its rows are deleted.
+/// The choice for a data file whose deletion vector cannot be read. Nobody knows then which of its rows
+/// are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostDeletionVectors {
@@ -30,7 +30,8 @@ pub struct RepairOptions {
     pub level: Level,
     /// Whether data files that do not exist are removed from the table. Their rows are lost.
     pub drop_missing_files: bool,
-    /// What becomes of data files whose deletion vector cannot be read. `None` leaves them.
+    /// The choice for data files whose deletion vector cannot be read. `None` leaves the files as they
+    /// are.
     pub lost_deletion_vectors: Option<LostDeletionVectors>,
     /// Whether the newest commits that cannot be read are moved aside. Their changes are lost.
     pub truncate_log: bool,
@@ -38,7 +39,7 @@ pub struct RepairOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
-    /// What follows the commit, instead of what the table's properties say.
+    /// Whether a checkpoint and a cleanup of the log may follow the commit.
     pub upkeep: UpkeepOptions,
     /// The time limit for retries of commits after conflicts.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]

@@ -7,7 +7,7 @@ use lakebed_io::parquet::PageIndex;
 use super::Scan;
 use super::file_location::FileLocation;
 use super::files::deleted_records;
-use super::plan::{Plan, PlanOptions, row_counts};
+use super::plan::{Plan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 
 /// The number of footers that are read at a time, for files without a row count in the log.
@@ -47,7 +47,7 @@ async fn count_by_log(snapshot: &Snapshot, plan: &Plan) -> Result<u64> {
 async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
     let mut known = 0;
     let mut unknown = Vec::new();
-    for (row, count) in row_counts(batch)?.iter().enumerate() {
+    for (row, count) in batch.row_counts()?.iter().enumerate() {
         match count.and_then(|count| u64::try_from(count).ok()) {
             Some(count) => known += live_rows(batch, row, count)?,
             None => unknown.push(row),
@@ -65,7 +65,7 @@ async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
 /// Returns how many rows these files have without deleted rows, if the log gives the count of every
 /// file.
 pub(crate) fn known_rows(batch: &FileBatch) -> Result<Option<u64>> {
-    let (counts, deleted) = (row_counts(batch)?, deleted_records(batch));
+    let (counts, deleted) = (batch.row_counts()?, deleted_records(batch));
     let live = counts.iter().zip(deleted.values());
     Ok(live.map(|(count, deleted)| u64::try_from(count?.checked_sub(*deleted)?).ok()).sum())
 }

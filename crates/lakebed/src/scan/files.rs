@@ -16,7 +16,7 @@ use lakebed_core::schema::mapping::physical_name;
 use lakebed_core::schema::{DataType, PrimitiveType, StructField};
 
 use super::Scan;
-use super::plan::{Plan, PlanOptions, row_counts};
+use super::plan::{Plan, PlanOptions};
 use super::statistic_columns::StatisticColumns;
 use crate::{Error, RecordBatchStream, Result};
 
@@ -122,7 +122,7 @@ impl Listing {
             Arc::new(partition),
             Arc::new(batch.longs(column::SIZE)?),
             Arc::new(times),
-            Arc::new(row_counts(batch)?),
+            Arc::new(batch.row_counts()?),
             Arc::new(deleted_records(batch)),
         ];
         columns.extend(complete_bounds.map(|complete| Arc::new(complete) as ArrayRef));

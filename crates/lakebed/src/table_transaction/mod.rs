@@ -38,7 +38,7 @@ pub struct TransactionOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
-    /// What follows the commit, instead of what the table's properties say.
+    /// Whether a checkpoint and a cleanup of the log may follow the commit.
     pub upkeep: UpkeepOptions,
     /// The time limit for the commit while other writers commit first.
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]

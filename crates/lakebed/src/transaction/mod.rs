@@ -92,7 +92,7 @@ pub struct CommitSettings {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
-    /// What follows the commit.
+    /// Whether a checkpoint and a cleanup of the log may follow the commit.
     pub upkeep: UpkeepOptions,
     /// The time limit for the commit while other writers take its version first.
     pub timeout: Duration,

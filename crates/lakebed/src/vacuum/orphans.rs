@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use futures::TryStreamExt;
+use lakebed_core::feature::supported_features;
 use lakebed_core::log::segment::checkpoints;
 use lakebed_core::path::LogPath;
 use lakebed_io::log::{self, hadoop_checksum_path};
@@ -30,7 +31,7 @@ const FEATURE: &str = "deletionVectors";
 /// # Errors
 /// If a version that a checkpoint describes cannot be read, because its files are unknown then.
 pub(crate) async fn orphaned_vectors(snapshot: &Snapshot) -> Result<Vec<String>> {
-    if !snapshot.protocol().writer_features.iter().flatten().any(|feature| feature == FEATURE) {
+    if !supported_features(snapshot.protocol()).contains(&FEATURE) {
         return Ok(Vec::new());
     }
     let retention = Retention::of(snapshot, &VacuumOptions::default())?;

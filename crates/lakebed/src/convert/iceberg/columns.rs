@@ -13,8 +13,8 @@ pub(super) fn columns_of(schema: &Json) -> Result<StructType> {
     struct_of(schema, "", false)
 }
 
-/// `is_repeated` tells that the struct is in a list or a map. Delta Spark does not write to tables
-/// with NOT NULL there.
+/// Returns a struct. `is_repeated` is true inside of lists and maps. Delta Spark does not write to
+/// tables with NOT NULL there.
 fn struct_of(json: &Json, place: &str, is_repeated: bool) -> Result<StructType> {
     let fields = json.get("fields").and_then(Json::as_array).ok_or_else(|| corrupt(place, "it has no list of fields"))?;
     let fields = fields.iter().map(|field| {

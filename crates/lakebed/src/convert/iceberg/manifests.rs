@@ -34,7 +34,7 @@ mod entry {
     pub(super) const CONTENT: i32 = 134;
 }
 
-/// The status of an entry whose file is no longer in the table.
+/// The status of an entry for a file that has left the table.
 const DELETED: i64 = 2;
 
 /// A data file of an Iceberg table.

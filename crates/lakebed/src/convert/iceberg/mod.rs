@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::property::TableProperties;
-use lakebed_core::schema::StructType;
+use lakebed_core::schema::{StructType, mapping};
 use lakebed_io::parquet::ParquetFile;
 use object_store::path::Path;
 
@@ -41,9 +41,6 @@ use super::outcome::SourceFormat;
 use super::source::{Request, Source};
 use crate::definition::{Definition, NewTable};
 use crate::{Error, Result};
-
-const MAPPING_MODE: &str = "delta.columnMapping.mode";
-const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 
 /// The beginnings of the names of properties with a meaning for Delta or lakebed.
 const FOLLOWED: [&str; 2] = ["delta.", "lakebed."];
@@ -151,14 +148,14 @@ fn check_rows(file: &DataFile, footer: &ParquetFile) -> Result<()> {
 fn define(request: &Request<'_>, table: &TableMetadata, partitions: &Partitions, checked: CheckedColumns) -> Result<Definition> {
     let url = request.store.url();
     let mut properties = request.options.properties.clone();
-    let given = properties.iter().find(|(name, _)| name.eq_ignore_ascii_case(MAPPING_MODE));
+    let given = properties.iter().find(|(name, _)| name.eq_ignore_ascii_case(mapping::MODE));
     if let Some((name, mode)) = given.filter(|(_, mode)| !mode.eq_ignore_ascii_case("id")) {
         return Err(Error::invalid_input(format!(
             "{url}: {name} cannot be {mode}: the columns of an Iceberg table are found by their ids, so leave it out"
         )));
     }
     if given.is_none() {
-        properties.insert(MAPPING_MODE.to_owned(), "id".to_owned());
+        properties.insert(mapping::MODE.to_owned(), "id".to_owned());
     }
     if checked.is_widened {
         properties.entry(TYPE_WIDENING.to_owned()).or_insert_with(|| "true".to_owned());
@@ -186,6 +183,6 @@ fn define(request: &Request<'_>, table: &TableMetadata, partitions: &Partitions,
     }
     // The files may still have columns that the table dropped. A new column must not get their ids.
     let highest = properties.column_mapping_max_column_id.unwrap_or(0).max(checked.max_column_id);
-    definition.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), Some(highest.to_string()));
+    definition.metadata.configuration.insert(mapping::MAX_COLUMN_ID.to_owned(), Some(highest.to_string()));
     Ok(definition)
 }

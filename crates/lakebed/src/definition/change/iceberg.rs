@@ -13,8 +13,8 @@ use crate::{Error, Result};
 const REMEDY: &str = "write the rows to a new table with this property";
 
 impl ChangeDraft {
-    /// PROTOCOL "Writer Requirements for IcebergCompatV1" and "… V2": checks what a table and its files
-    /// must be like when such a property is set. `check_iceberg` checks the definition itself.
+    /// PROTOCOL "Writer Requirements for IcebergCompatV1" and "… V2": checks whether a table and its files
+    /// meet the requirements of such a property when it is set. `check_iceberg` checks the definition.
     pub(super) fn check_newly_iceberg(&mut self, before: &TableProperties, after: &TableProperties) -> Result<()> {
         let is_first = after.iceberg_compat_v1 && !before.iceberg_compat_v1;
         let is_second = after.iceberg_compat_v2 && !before.iceberg_compat_v2;

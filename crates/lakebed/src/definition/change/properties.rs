@@ -8,7 +8,7 @@ use lakebed_core::feature::downgrade::PROTECTED_BEFORE;
 use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::property::{TableProperties, known_name};
 use lakebed_core::schema::evolve::Mapping;
-use lakebed_core::schema::mapping::{DROPPED_OR_RENAMED, MappingMode};
+use lakebed_core::schema::mapping::{self, DROPPED_OR_RENAMED, MappingMode};
 use serde_json::json;
 
 use super::draft::ChangeDraft;
@@ -21,13 +21,13 @@ const ICT_ENABLEMENT: [&str; 2] = ["delta.inCommitTimestampEnablementVersion", "
 
 /// Properties that must stay, because the files or the log of the table depend on them.
 const KEPT: [(&str, &str); 6] = [
-    ("delta.columnMapping.maxColumnId", "lakebed maintains it"),
+    (mapping::MAX_COLUMN_ID, "lakebed maintains it"),
     (DROPPED_OR_RENAMED, "it records what happened to the columns"),
     (PROTECTED_BEFORE, "older versions depend on their checkpoints"),
     ("delta.rowTracking.materializedRowIdColumnName", "data files have a column of this name"),
     ("delta.rowTracking.materializedRowCommitVersionColumnName", "data files have a column of this name"),
     (
-        "delta.columnMapping.mode",
+        mapping::MODE,
         "data files have the physical names of the columns; drop the table feature columnMapping, which rewrites them",
     ),
 ];
@@ -163,7 +163,7 @@ impl ChangeDraft {
         };
         self.schema = mapping.complete(&without_mapping(&self.schema), new);
         let highest = Some(mapping.max_column_id.to_string());
-        self.metadata.configuration.insert("delta.columnMapping.maxColumnId".to_owned(), highest);
+        self.metadata.configuration.insert(mapping::MAX_COLUMN_ID.to_owned(), highest);
         Ok(())
     }
 }

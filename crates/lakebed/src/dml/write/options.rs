@@ -43,7 +43,7 @@ pub struct WriteOptions {
     pub user_metadata: Option<String>,
     /// Entries of the caller in `commitInfo`, beside those that lakebed records.
     pub commit_info: InfoEntries,
-    /// What follows the commit, instead of what the table's properties say.
+    /// Whether a checkpoint and a cleanup of the log may follow the commit.
     pub upkeep: UpkeepOptions,
     /// The approximate size of new files, at least
     /// [`LEAST_FILE_SIZE_BYTES`](crate::write::LEAST_FILE_SIZE_BYTES). The default is the table's

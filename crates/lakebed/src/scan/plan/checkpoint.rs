@@ -23,7 +23,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::Plan;
 use super::facts::{keep_by_statistics, keep_candidates};
-use super::of_rows::{row_count, sources};
+use super::of_rows::sources;
 use super::stop::Stop;
 use crate::metrics::PlanMetrics;
 use crate::{Result, Snapshot};
@@ -182,7 +182,7 @@ fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns
     }
     let mut wanted: Columns = names.into_iter().map(|name| add_column(&[name])).collect();
     if plan.options.row_counts {
-        wanted.extend(stat_columns(&[row_count()], schema, stats));
+        wanted.extend(stat_columns(&[StatColumn::num_records()], schema, stats));
     }
     wanted
 }
@@ -255,7 +255,7 @@ fn statistics_of(pruner: &Pruner, schema: &SchemaDescriptor, source: StatSource)
     let mut wanted: Vec<StatColumn> =
         pruner.statistics().iter().filter(|column| metadata_field(column).is_none()).cloned().collect();
     if counts {
-        wanted.push(row_count());
+        wanted.push(StatColumn::num_records());
     }
     let columns = columns.into_iter().map(|name| add_column(&[name])).filter(|column| has(schema, column));
     columns.chain(stat_columns(&wanted, schema, source)).collect()

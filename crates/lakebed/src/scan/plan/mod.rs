@@ -22,7 +22,6 @@ use lakebed_expr::prune::{ConjunctCounts, Pruner};
 
 pub(crate) use self::facts::{may_match, partition_may_match};
 use self::footers::Footers;
-pub(crate) use self::of_rows::row_counts;
 use crate::metrics::PlanMetrics;
 use crate::{Result, Snapshot};
 

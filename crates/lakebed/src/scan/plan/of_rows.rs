@@ -7,16 +7,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, new_null_array};
 use lakebed_core::log::files::{FileBatch, column};
-use lakebed_core::schema::PrimitiveType;
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_expr::prune::{Pruner, metadata_field};
 
+use crate::Result;
 use crate::scan::row_column::RowColumnKind;
-use crate::{Error, Result};
 
 /// Returns the statistics of these files for a pruner, including bounds of `_metadata` columns.
 pub(super) fn statistics(pruner: &Pruner, files: &FileBatch) -> Result<Vec<ArrayRef>> {
@@ -45,7 +42,7 @@ fn bound(of: RowColumnKind, side: StatKind, files: &FileBatch) -> Result<Option<
 
 /// Returns the number of each file's last row, given the number of its first row.
 fn last_from(first: &Int64Array, files: &FileBatch) -> Result<Int64Array> {
-    let rows = row_counts(files)?;
+    let rows = files.row_counts()?;
     Ok(first.iter().zip(&rows).map(|(first, rows)| first?.checked_add(rows?.checked_sub(1)?)).collect())
 }
 
@@ -64,17 +61,4 @@ pub(super) fn sources(wanted: &[StatColumn]) -> (Vec<&'static str>, bool) {
         counts |= matches!(kind, RowColumnKind::RowId | RowColumnKind::RowIndex);
     }
     (columns, counts)
-}
-
-/// Returns how many rows each file has, including deleted rows. The count is null where the log
-/// does not give it.
-pub(crate) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
-    let counts = batch.stats(&[row_count()])?;
-    let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
-    counts.cloned().ok_or_else(|| Error::internal("the row counts have another type"))
-}
-
-/// Returns the statistic that holds the row count.
-pub(super) fn row_count() -> StatColumn {
-    StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }
 }
